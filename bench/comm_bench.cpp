@@ -57,7 +57,8 @@ struct Bench {
 void bandwidths(Bench& b, int lane, const std::function<void(const char*)>& memory) {
   std::vector<int> all;
   for (int r = 0; r < b.n(); ++r) all.push_back(r);
-  const Clique collective{Clique::collective, lane, all}, pairwise{Clique::pairwise, lane, all};
+  const CommunicatorGroup collective{CommunicatorGroup::collective, lane, all},
+      pairwise{CommunicatorGroup::pairwise, lane, all};
   b.comms.connect({collective});
   memory("with a communicator for collectives");
   b.comms.connect({pairwise});
@@ -131,7 +132,7 @@ struct Ready {
   Ready(Bench& b, int products, Transfer by, int lane)
       : program(b, products, by, lane), peers{b.ranks, b.comms, b.watch} {
     const Coord coord = program.plan.mesh.coord(b.ranks.rank());
-    b.comms.connect(cliques_of(program.plan, coord));
+    b.comms.connect(communicator_groups_of(program.plan, coord));
     executor = std::make_unique<Executor>(program.plan, coord, b.device, &peers);
     std::vector<bf16> random(size_t(8192 * 8192));
     for (size_t i = 0; i < random.size(); ++i) random[i] = bf16(float(i * 2654435761u % 2001) / 1000 - 1);
@@ -169,7 +170,7 @@ void overlaps(Bench& b) {
 int stall(Bench& b) {
   Program p(b, 0, Transfer::all_reduce, 1);
   const Coord coord = p.plan.mesh.coord(b.ranks.rank());
-  b.comms.connect(cliques_of(p.plan, coord));
+  b.comms.connect(communicator_groups_of(p.plan, coord));
   const Peers peers{b.ranks, b.comms, b.watch};
   Executor executor(p.plan, coord, b.device, &peers);
   b.ranks.barrier();

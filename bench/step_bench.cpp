@@ -217,8 +217,8 @@ class StepBench {
 
   // As the trainer does it: the step's numbers and a batch, then the run; nothing waits.
   void step() {
-    const double hyper[] = {1e-4, 0.1, 0.1, 0.05};  // rate, decay, AdamW's corrections
-    put("hyper", hyper), put("tokens", tokens_.data()), put("labels", labels_.data());
+    const double step_scalars_in[] = {1e-4, 0.1, 0.1, 0.05};  // rate, decay, AdamW's corrections
+    put("step_scalars_in", step_scalars_in), put("tokens", tokens_.data()), put("labels", labels_.data());
     put("loss_mask", mask_.data()), put("position_ids", positions_.data());
     interpreter_->run(program_index(), true);
   }

@@ -21,7 +21,7 @@ u32 changed(const std::atomic<u32>& x, u32 old) {
 
 thread_local bool within_part = false;
 
-class Pool : public std::enable_shared_from_this<Pool> {
+class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
  public:
   void stop() {
     stop_ = true;
@@ -79,7 +79,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
 
 // A calling thread's pool. Its threads end when they can: a forked process does not have them to wait for.
 struct Owned {
-  std::shared_ptr<Pool> pool = std::make_shared<Pool>();
+  std::shared_ptr<ThreadPool> pool = std::make_shared<ThreadPool>();
   ~Owned() { pool->stop(); }
 };
 

@@ -47,7 +47,7 @@ void add_kernel(Builder& b, Kernel kernel, const LinkTrialSizes& s) {
 
 }  // namespace
 
-Mesh mesh_of_groups(int ranks, int group) { return make_mesh({.dp = ranks / group, .tk = group}); }
+Mesh mesh_of_groups(int ranks, int group) { return make_mesh({.dp = ranks / group, .tp_kv = group}); }
 
 Graph trial_graph(const Mesh& mesh, const Moved& moved, Kernel kernel, int kernels, const LinkTrialSizes& sizes,
                   int rounds) {

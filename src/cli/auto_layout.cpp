@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mistakes.h"
 #include "cli/model_source.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 #include "exec/sim/paper_backend.h"
 #include "facts/facts_file.h"
 #include "search/search.h"
@@ -79,7 +79,7 @@ std::string search_here(const Options& options, const Backend& backend, const Pl
 
 std::vector<std::string> chosen_layout(const Options& options, const Backend& backend, Ranks& ranks) {
   std::string mine;
-  together(ranks, [&] {
+  on_all_ranks(ranks, [&] {
     if (ranks.rank() == 0) mine = search_here(options, backend, ranks.place());
   });
   std::istringstream in(ranks.all_gather(mine)[0]);

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/own_flags.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 #include "config/parse.h"
 #include "device/make_backend.h"
 #include "facts/facts_file.h"
@@ -54,7 +54,7 @@ static std::optional<DeviceFacts> facts_before(const CalibrateFlags& c) {
 static int calibrate_ranks(const CalibrateFlags& c, Ranks& ranks) {
   std::unique_ptr<Backend> backend;
   std::optional<DeviceFacts> before;
-  together(ranks, [&] {
+  on_all_ranks(ranks, [&] {
     check(ranks.place().local_size == ranks.size(), "{} ranks on a host, {} in all: calibrate on one host",
           ranks.place().local_size, ranks.size());
     backend = make_backend(c.device, &ranks);
@@ -62,7 +62,7 @@ static int calibrate_ranks(const CalibrateFlags& c, Ranks& ranks) {
   });
   const DeviceFacts facts = calibrate(
       *backend, ranks, {.seconds = c.seconds, .name = c.name, .keep_kernels = c.keep_kernels, .before = before});
-  together(ranks, [&] {
+  on_all_ranks(ranks, [&] {
     if (ranks.rank() == 0) write(c.out, print_facts(facts));
   });
   log::say("wrote {} products, {} attentions, {} other kernels, {} transfers and {} workspaces to {}",

@@ -16,7 +16,7 @@
 #include "cli/commands.h"
 #include "cli/foreign/programs.h"
 #include "cli/stack.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 
 namespace {
 
@@ -71,7 +71,7 @@ void allow_many_files() {
 int run(const Entry& e, int argc, const char* const* argv) {
   try {
     return e.run(argc, argv);
-  } catch (const megalith::ToldElsewhere&) {
+  } catch (const megalith::ReportedByOtherRank&) {
     return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "megalith {}: {}\n", e.name, megalith::told(error));

@@ -11,7 +11,7 @@
 #include "ckpt/native/checkpoint_layout.h"
 #include "cli/absent_tokenizer.h"
 #include "cli/hub_names.h"
-#include "resume/copies.h"
+#include "resume/non_persistent.h"
 #include "settings/precision.h"
 
 namespace megalith {
@@ -59,7 +59,7 @@ void load_named_weights(const std::string& dir, i64 step, ModelState& model) {
 
 // Of --load, or of the run's copies where nothing is there yet, or nothing whole.
 static std::optional<StoredModel> find_stored_model(const TrainConfig& t) {
-  const std::string copy = newest_copy_here(t);
+  const std::string copy = newest_non_persistent_here(t);
   try {
     if (const auto place = find_loadable(t.load, t.ckpt_step)) return read_stored_model(*place, t.ckpt_step);
   } catch (const Error&) {

@@ -10,7 +10,7 @@
 #include "cli/model_source.h"
 #include "cli/stack.h"
 #include "cli/training_line.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 #include "device/make_backend.h"
 #include "train/pretrain.h"
 #include "train/run_signals.h"
@@ -67,14 +67,14 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
     omp_set_num_threads(std::max(1, omp_get_num_procs() / place.local_size));
   return tell_errors(*ranks, [&] {
     std::unique_ptr<Backend> backend;
-    together(*ranks, [&] {
+    on_all_ranks(*ranks, [&] {
       if (mistake) std::rethrow_exception(mistake);
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
       if (options.parallel.layout == LayoutChoice::automatic) backend = make_backend(options.train.device, ranks.get());
     });
     std::vector<std::string> chosen;
     if (backend) chosen = chosen_layout(options, *backend, *ranks);
-    together(*ranks, [&] {
+    on_all_ranks(*ranks, [&] {
       if (backend) take_flags(options, line, chosen);
       complete_options(options);
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;

@@ -45,7 +45,7 @@ class Ranks {
   // timeout of JoinOptions.
   virtual void wait(int ticket) = 0;
 
-  // What this rank is at, for the watch and for errors: "all_gather over tk tr, layer 3 attention". Copied;
+  // What this rank is at, for the watch and for errors: "all_gather over tp_kv tp_rep, layer 3 attention". Copied;
   // nullptr: nothing that others wait for.
   virtual void doing(const std::string* what) = 0;
 

@@ -75,12 +75,12 @@ Watch::Watch(const Place& place, double silence_seconds, const Gather& gather) {
       Listener listener = listen_at(is_near ? "127.0.0.1" : "", 0);
       const std::string token = random_token();
       const std::string text = invitation(place, listener.port, token, is_near);
-      post_ = make_hub(at, desk_, std::move(listener), token);
+      post_ = make_hub(at, mailbox_, std::move(listener), token);
       thread_ = std::thread([this] { run(); });
       gather(text);
     } else if (auto hub = reach_hub(gather("")[0], place.rank, problem)) {
       problem.clear();
-      post_ = make_spoke(at, desk_, std::move(*hub));
+      post_ = make_spoke(at, mailbox_, std::move(*hub));
       thread_ = std::thread([this] { run(); });
     }
     const std::vector<std::string> problems = gather(problem);
@@ -97,7 +97,7 @@ Watch::~Watch() { stop(); }
 
 void Watch::stop() {
   is_stopped_ = true;
-  desk_.wake();
+  mailbox_.wake();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -113,16 +113,16 @@ void Watch::run() {
     while (!post_->is_over() && !is_stopped_) {
       constexpr int kTickMilliseconds = 100;
       constexpr std::chrono::milliseconds kRest(20);  // of a hub of a thousand ranks, which beat at different times
-      std::vector<pollfd> wait = {{desk_.wake_fd(), POLLIN, 0}};
+      std::vector<pollfd> wait = {{mailbox_.wake_fd(), POLLIN, 0}};
       for (const int fd : post_->fds()) wait.push_back({fd, POLLIN, 0});
       poll(wait.data(), wait.size(), kTickMilliseconds);
       std::this_thread::sleep_for(kRest);
-      desk_.clear_wake();
+      mailbox_.clear_wake();
       const double now = clock.advance();
       post_->step(now, signals_.told());
       if (!launch.is_there() || now - told < kBeatSeconds) continue;
       told = now;
-      launch.at(desk_.words(), desk_.said());
+      launch.at(mailbox_.words(), mailbox_.said());
     }
   } catch (const std::exception& e) {
     write_end(fmt::format("the watch over the ranks failed: {}", one_line(e)));
@@ -130,9 +130,9 @@ void Watch::run() {
   }
 }
 
-void Watch::farewell() { desk_.ask(Desk::Wish::farewell); }
+void Watch::farewell() { mailbox_.ask(WatchMailbox::Wish::farewell); }
 
-bool Watch::failed(const std::string& error) { return desk_.ask(Desk::Wish::failed, error); }
+bool Watch::failed(const std::string& error) { return mailbox_.ask(WatchMailbox::Wish::failed, error); }
 
 void write_end(const std::string& line) {
   const char* clear = isatty(STDERR_FILENO) ? "\r\x1b[K" : "";  // of a status line

@@ -8,10 +8,10 @@
 #include <memory>
 #include <thread>
 
-#include "comm/desk.h"
 #include "comm/end_signals.h"
 #include "comm/member.h"
 #include "comm/ranks.h"
+#include "comm/watch_mailbox.h"
 
 namespace megalith {
 
@@ -43,8 +43,8 @@ class Watch {
   Watch(const Place& place, double silence_seconds, const Gather& gather);
   ~Watch();  // without farewell() or failed(), the others take this rank for gone
 
-  void doing(const std::string* what) { desk_.doing(what); }
-  std::string said(const char* otherwise) const { return desk_.said(otherwise); }
+  void doing(const std::string* what) { mailbox_.doing(what); }
+  std::string said(const char* otherwise) const { return mailbox_.said(otherwise); }
 
   void farewell();                        // once all ranks have ended well
   bool failed(const std::string& error);  // ends the others; true if rank 0 has said so
@@ -53,8 +53,8 @@ class Watch {
   void run();
   void stop();
 
-  Desk desk_;
-  EndSignals signals_{desk_.wake_fd()};
+  WatchMailbox mailbox_;
+  EndSignals signals_{mailbox_.wake_fd()};
   std::unique_ptr<Post> post_;
   std::atomic<bool> is_stopped_ = false;
   std::thread thread_;

@@ -9,8 +9,8 @@ namespace {
 
 class Hub final : public Post {
  public:
-  Hub(const WatchPlace& place, Desk& desk, Listener listener, const std::string& token)
-      : place_(place), desk_(desk), listener_(std::move(listener)), token_(token), peers_(place.members.size()) {}
+  Hub(const WatchPlace& place, WatchMailbox& mailbox, Listener listener, const std::string& token)
+      : place_(place), mailbox_(mailbox), listener_(std::move(listener)), token_(token), peers_(place.members.size()) {}
 
   bool is_over() const override { return is_over_; }
 
@@ -28,9 +28,9 @@ class Hub final : public Post {
     for (int r = 1; r < int(peers_.size()) && !is_over_; ++r) hear(r);
     if (now_ - beaten_ >= kBeatSeconds) beat();
     if (signal != 0) told(0, signal_name(signal)), signal_ = signal;
-    if (desk_.wish() == Desk::Wish::failed) failed(0, desk_.error());
+    if (mailbox_.wish() == WatchMailbox::Wish::failed) failed(0, mailbox_.error());
     if (suspect_ && now_ >= suspect_->until) end(suspect_->cause);
-    if (desk_.wish() == Desk::Wish::farewell && all_said_farewell()) finish();
+    if (mailbox_.wish() == WatchMailbox::Wish::farewell && all_said_farewell()) finish();
   }
 
  private:
@@ -119,7 +119,7 @@ class Hub final : public Post {
     if (!suspect_ || (suspect_->is_vague && !s.is_vague)) suspect_ = s;
   }
 
-  std::string beat_text() const { return frame::kBeat + desk_.said(); }
+  std::string beat_text() const { return frame::kBeat + mailbox_.said(); }
 
   void beat() {
     beaten_ = now_;
@@ -139,17 +139,17 @@ class Hub final : public Post {
 
   void finish() {
     is_over_ = true;
-    desk_.settle(true);
+    mailbox_.settle(true);
   }
 
   void end(const Cause& cause) {
     if (is_over_) return;
     const Member& culprit = place_.members[size_t(cause.rank)];
     const std::string last = cause.rank == 0 ? "" : last_at(peers_[size_t(cause.rank)].at);
-    write_end(fmt::format("{} {}{}{}: all ranks end", name_of(culprit), cause.what, last, was_at(0, desk_.said())));
+    write_end(fmt::format("{} {}{}{}: all ranks end", name_of(culprit), cause.what, last, was_at(0, mailbox_.said())));
     tell_end(cause);
     if (cause.is_stopped) kill_if_near(culprit, place_.members[0]);
-    if (desk_.wish() != Desk::Wish::failed) leave(signal_ ? 128 + signal_ : kEndedByOthers);
+    if (mailbox_.wish() != WatchMailbox::Wish::failed) leave(signal_ ? 128 + signal_ : kEndedByOthers);
     finish();
   }
 
@@ -174,7 +174,7 @@ class Hub final : public Post {
   static constexpr double kErrorPatience = 0.1, kSignalPatience = 0.3, kVaguePatience = 0.5;
 
   const WatchPlace place_;
-  Desk& desk_;
+  WatchMailbox& mailbox_;
   Listener listener_;
   const std::string token_;
   std::vector<Peer> peers_;  // by rank; that of rank 0 stays empty
@@ -187,8 +187,9 @@ class Hub final : public Post {
 
 }  // namespace
 
-std::unique_ptr<Post> make_hub(const WatchPlace& place, Desk& desk, Listener listener, const std::string& token) {
-  return std::make_unique<Hub>(place, desk, std::move(listener), token);
+std::unique_ptr<Post> make_hub(const WatchPlace& place, WatchMailbox& mailbox, Listener listener,
+                               const std::string& token) {
+  return std::make_unique<Hub>(place, mailbox, std::move(listener), token);
 }
 
 }  // namespace megalith

@@ -28,8 +28,9 @@ struct WatchPlace {
 
 constexpr double kBeatSeconds = 0.5;
 
-std::unique_ptr<Post> make_hub(const WatchPlace& place, Desk& desk, Listener listener, const std::string& token);
-std::unique_ptr<Post> make_spoke(const WatchPlace& place, Desk& desk, Connection hub);
+std::unique_ptr<Post> make_hub(const WatchPlace& place, WatchMailbox& mailbox, Listener listener,
+                               const std::string& token);
+std::unique_ptr<Post> make_spoke(const WatchPlace& place, WatchMailbox& mailbox, Connection hub);
 
 // Writes the one line about what ended a run: at once, whatever other threads are in.
 void write_end(const std::string& line);

@@ -8,7 +8,8 @@ namespace {
 
 class Spoke final : public Post {
  public:
-  Spoke(const WatchPlace& place, Desk& desk, Connection hub) : place_(place), desk_(desk), hub_(std::move(hub)) {}
+  Spoke(const WatchPlace& place, WatchMailbox& mailbox, Connection hub)
+      : place_(place), mailbox_(mailbox), hub_(std::move(hub)) {}
 
   bool is_over() const override { return is_over_; }
   std::vector<int> fds() const override { return hub_.is_closed() ? std::vector<int>{} : std::vector<int>{hub_.fd()}; }
@@ -29,16 +30,17 @@ class Spoke final : public Post {
   void say_where() {
     beaten_ = now_;
     hub_.flush();
-    if (hub_.is_flushed()) hub_.send(frame::kBeat + desk_.said());
+    if (hub_.is_flushed()) hub_.send(frame::kBeat + mailbox_.said());
   }
 
   void tell(int signal) {
-    const Desk::Wish wish = desk_.wish();
+    const WatchMailbox::Wish wish = mailbox_.wish();
     if (wish != told_wish_) {
       told_wish_ = wish;
       asked_ = now_;
       say_where();
-      hub_.send(wish == Desk::Wish::failed ? frame::kFailed + desk_.error() : std::string(1, frame::kFarewell));
+      hub_.send(wish == WatchMailbox::Wish::failed ? frame::kFailed + mailbox_.error()
+                                                   : std::string(1, frame::kFarewell));
     }
     if (signal != signal_) {
       signal_ = signal;
@@ -60,19 +62,20 @@ class Spoke final : public Post {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), culprit);
     if (error == std::errc{} && culprit < place_.members.size() && end != text.data() + text.size())
       kill_if_near(place_.members[culprit], self());
-    if (told_wish_ != Desk::Wish::failed) leave(code());
+    if (told_wish_ != WatchMailbox::Wish::failed) leave(code());
     finish(true);
   }
 
   void judge() {
-    if (hub_.is_closed() && told_wish_ == Desk::Wish::farewell) return finish(true);
+    if (hub_.is_closed() && told_wish_ == WatchMailbox::Wish::farewell) return finish(true);
     // One that had missed beats when it went was stopped, and another rank has found out and killed it.
     const bool was_silent = now_ - heard_ > 3 * kBeatSeconds;
     if (hub_.is_closed() && !was_silent) say_hub("is gone without a word (killed or crashed)"), leave(code());
     if (hub_.is_closed() || now_ - heard_ > place_.silence_seconds) end_silent_hub();
-    if (told_wish_ == Desk::Wish::failed && now_ - asked_ > kPatience) finish(false);
+    if (told_wish_ == WatchMailbox::Wish::failed && now_ - asked_ > kPatience) finish(false);
     if (signal_ != 0 && now_ - signalled_ > kPatience) {
-      write_end(fmt::format("{} was told to end ({}){}", name_of(self()), signal_name(signal_), last_at(desk_.said())));
+      write_end(
+          fmt::format("{} was told to end ({}){}", name_of(self()), signal_name(signal_), last_at(mailbox_.said())));
       leave(code());
     }
   }
@@ -86,12 +89,12 @@ class Spoke final : public Post {
 
   void say_hub(const std::string& what) const {
     write_end(fmt::format("{} {}{}{}: it ends", name_of(place_.members[0]), what, last_at(hub_at_),
-                          was_at(place_.rank, desk_.said())));
+                          was_at(place_.rank, mailbox_.said())));
   }
 
   void finish(bool ok) {
     is_over_ = true;
-    desk_.settle(ok);
+    mailbox_.settle(ok);
   }
 
   const Member& self() const { return place_.members[size_t(place_.rank)]; }
@@ -100,19 +103,19 @@ class Spoke final : public Post {
   static constexpr double kPatience = 0.9;  // Open MPI's launcher sends SIGKILL a second after SIGTERM
 
   const WatchPlace place_;
-  Desk& desk_;
+  WatchMailbox& mailbox_;
   Connection hub_;
   std::string hub_at_;
   double now_ = 0, heard_ = 0, beaten_ = 0, asked_ = 0, signalled_ = 0;
-  Desk::Wish told_wish_ = Desk::Wish::none;
+  WatchMailbox::Wish told_wish_ = WatchMailbox::Wish::none;
   int signal_ = 0;
   bool is_over_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Post> make_spoke(const WatchPlace& place, Desk& desk, Connection hub) {
-  return std::make_unique<Spoke>(place, desk, std::move(hub));
+std::unique_ptr<Post> make_spoke(const WatchPlace& place, WatchMailbox& mailbox, Connection hub) {
+  return std::make_unique<Spoke>(place, mailbox, std::move(hub));
 }
 
 }  // namespace megalith

@@ -71,7 +71,7 @@ static void verify_node(const Graph& g, const Node& n, Past& past, int index) {
     check(v.id >= 0 && v.id < int(g.values.size()), "reads a value that does not exist");
     if (stale.count(v)) fail("reads {} after it was updated in place", label(g, v));
     if (g.info(v).node >= 0 && !defined.count(v)) fail("reads {} before it is computed", label(g, v));
-    if (moved_into.count(g.info(v).pool.pool)) fail("reads {} while its pool is being written", label(g, v));
+    if (moved_into.count(g.info(v).bucket.bucket)) fail("reads {} while its bucket is being written", label(g, v));
   }
   const std::vector<Type> types = n.op.infer(infer_args(g, n.ins, n.phase));
   check(types.size() == n.outs.size(), "has {} results, its op gives {}", n.outs.size(), types.size());

@@ -24,10 +24,10 @@ struct LeafPart {
   Shape shape;  // parts lie one after another, and fill the leaf
 };
 
-// Where a leaf lies in the memory of a larger one; pool: none.
-struct InPool {
-  Value pool;
-  i64 element = 0;  // of the pool's local memory
+// Where a leaf lies in the memory of a larger one; bucket: none.
+struct InBucket {
+  Value bucket;
+  i64 element = 0;  // of the bucket's local memory
 };
 
 struct ValueInfo {
@@ -38,7 +38,7 @@ struct ValueInfo {
   DType grad_dtype = DType::f32;  // of its cotangent: the value's own, but accumulation precision for parameters
   Role role = Role::activation;
   std::vector<LeafPart> parts = {};  // of a leaf; none: it is of one piece
-  InPool pool = {};                  // of a leaf
+  InBucket bucket = {};              // of a leaf
   bool host = false;                 // of a leaf: it lies in the host's memory
 };
 

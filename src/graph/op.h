@@ -173,8 +173,8 @@ class AnyOp {
     bool passes_grad(int i) const override {
       if constexpr (requires { T::differentiable; }) return T::differentiable;
       if constexpr (requires { op.rule(); }) {
-        const std::vector<int> carrier = op.rule().carrier;
-        return std::find(carrier.begin(), carrier.end(), i) == carrier.end();
+        const std::vector<int> layout_only = op.rule().layout_only;
+        return std::find(layout_only.begin(), layout_only.end(), i) == layout_only.end();
       }
       return true;
     }

@@ -66,10 +66,10 @@ struct StageTerm {
   std::vector<Alias> aliases() const { return {{.out = 0, .in = 0, .view = true}}; }
 };
 
-// Many leaves as the pool that they lie in: pool, leaves... -> pool. Reads and moves nothing; says that the leaves are
-// done.
-struct JoinPool {
-  static constexpr std::string_view name = "join_pool";
+// Many leaves as the bucket that they lie in: bucket, leaves... -> bucket. Reads and moves nothing; says that the
+// leaves are done.
+struct JoinBucket {
+  static constexpr std::string_view name = "join_bucket";
   void fields(auto&&) const {}
   std::vector<Type> infer(const InferArgs& a) const { return {a.ins.at(0)}; }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }

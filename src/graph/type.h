@@ -18,7 +18,7 @@ struct Type {
   i64 bytes() const { return elements() * size_of(dtype); }
   Type dual(DType cotangent_dtype) const { return {cotangent_dtype, shape, layout.dual()}; }
 };
-std::string to_string(const Type& t, AxisSet used = kAllAxes);  // "bf16[16, 8]{cp~ tk,  | copy dp}"
+std::string to_string(const Type& t, AxisSet used = kAllAxes);  // "bf16[16, 8]{cp~ tp_kv,  | copy dp}"
 
 // What one rank holds: the same type with the rank's sizes. Costs, kernels and buffers work on local types.
 Type local_type(const Mesh& mesh, const Type& t);

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/one_line.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 #include "megalith/megalith.h"
 
 struct mgl_graph;
@@ -71,7 +71,7 @@ mgl_status call(F&& f) noexcept {
   } catch (const BadArgument& e) {
     last_error() = e.what();
     return MGL_BAD_ARGUMENT;
-  } catch (const ToldElsewhere& e) {
+  } catch (const ReportedByOtherRank& e) {
     last_error() = fmt::format("another rank failed: {}", e.what());
     return MGL_ERROR;
   } catch (const std::exception& e) {

@@ -1,7 +1,7 @@
 #include "library/training_session.h"
 
 #include "comm/join.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 #include "device/make_backend.h"
 #include "observe/run_head.h"
 #include "planner/memory_check.h"
@@ -35,7 +35,7 @@ TrainingSession::TrainingSession(Options options, const Place& place, std::share
     : o_(std::move(options)), own_(std::move(own)), ranks_(joined(o_, place)), sizes_(o_) {
   if (ranks_->size() > 1) check_agreement(*ranks_, {{"the flags", arguments_text(o_)}});
   if (ranks_->rank() == 0) say_notes(o_);
-  together(*ranks_, [&] {
+  on_all_ranks(*ranks_, [&] {
     check(o_.model.padded_vocab_size > 0,
           "the vocabulary's size is not known: give vocab-size, or a tokenizer with tokenizer-type");
     o_.train.device.timeout_seconds = 60 * o_.parallel.distributed_timeout_minutes;
@@ -87,7 +87,7 @@ StepResult TrainingSession::step() {
   check_whole();
   const i64 micro_batches = sizes_.at(state_.consumed_samples) / sizes_.at_once();
   GivenBatches batches(filler_, form(), state_.consumed_samples);
-  together(*ranks_, [&] {
+  on_all_ranks(*ranks_, [&] {
     check(filler_.fill != nullptr, "no batches are given: call mgl_session_set_batches before a step");
     batches.fill(micro_batches);
   });
@@ -102,7 +102,7 @@ StepResult TrainingSession::step() {
 double TrainingSession::evaluate(const BatchFiller& filler, i64 micro_batches) {
   check_whole();
   GivenBatches batches(filler, form(), 0);
-  together(*ranks_, [&] {
+  on_all_ranks(*ranks_, [&] {
     check(step_->plan.find_program("evaluate") != nullptr, "eval-iters 0 plans no evaluation: give 1 or more");
     check(micro_batches > 0, "an evaluation of {} micro-batches: give 1 or more", micro_batches);
     batches.fill(micro_batches);
@@ -119,13 +119,13 @@ void TrainingSession::save(const std::string& dir) {
   o.train.save = dir, o.train.load = start_->resumes() ? o_.train.load : "";
   o.train.save_interval = 1, o.train.async_save = false;
   SavePlaces places;
-  together(*ranks_, [&] { places = take_save_places(o.train, ranks_->rank()); });
+  on_all_ranks(*ranks_, [&] { places = take_save_places(o.train, ranks_->rank()); });
   Apart apart(is_broken_);
   Saver saver(o, *model_, *ranks_, places, 0, -1);
   saver.save({state_, {}, {}, start_->progress().hf_config}, start_->schedules());
   saver.finish();
   apart.ended();
-  together(*ranks_, [&] {
+  on_all_ranks(*ranks_, [&] {
     check(saver.has_saved(state_.iteration), "the checkpoint of iteration {} was not saved in {}: the log says why",
           state_.iteration, dir);
   });
@@ -135,7 +135,7 @@ void TrainingSession::load(const std::string& dir) {
   check_whole();
   Options o = o_;
   o.train.load = dir, o.train.finetune = false, o.train.exit_on_missing_checkpoint = true, o.train.ckpt_step = 0;
-  together(*ranks_, [&] {
+  on_all_ranks(*ranks_, [&] {
     check(find_loadable(dir, 0).has_value(),
           "{} holds no checkpoint: give a directory that a session or a run saved in", dir);
   });

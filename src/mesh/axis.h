@@ -1,7 +1,7 @@
-// The axes of a mesh. Two views name the same ranks of a pipeline stage: the dense view dp, cp, tk, tr and the expert
-// view edp, ep, etp, both with neighbours last. An axis here is an atom: what one axis of the dense view and one of the
-// expert view have in common. So every axis of either view is a group of atoms (mesh/groups.h). Atoms in this order
-// carry both views; most have one rank.
+// The axes of a mesh. Two views name the same ranks of a pipeline stage: the dense view dp, cp, tp_kv, tp_rep and the
+// expert view edp, ep, etp, both with neighbours last. An axis here is an atom: what one axis of the dense view and one
+// of the expert view have in common. So every axis of either view is a group of atoms (mesh/groups.h). Atoms in this
+// order carry both views; most have one rank.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -21,17 +21,17 @@ enum class Axis : u8 {  // neighbouring ranks differ in the last first
   cp_edp,
   cp_ep,
   cp_etp,
-  tk_edp,
-  tk_ep,
-  tk_etp,
-  tr_edp,
-  tr_ep,
-  tr_etp
+  tp_kv_edp,
+  tp_kv_ep,
+  tp_kv_etp,
+  tp_rep_edp,
+  tp_rep_ep,
+  tp_rep_etp
 };
 constexpr int kAxes = 13;
 std::string_view name_of(Axis a);  // "dp_edp"
 
-// The dense axis that the atom is a part of: 0 pp, 1 dp, 2 cp, 3 tk, 4 tr.
+// The dense axis that the atom is a part of: 0 pp, 1 dp, 2 cp, 3 tp_kv, 4 tp_rep.
 constexpr int dense_axis(Axis a) { return (int(a) + 2) / 3; }
 
 class AxisSet {
@@ -92,7 +92,7 @@ constexpr AxisSet atoms_of(int dense) {
 // Whether all are parts of one dense axis.
 constexpr bool is_of_one(AxisSet axes) { return !axes.empty() && atoms_of(dense_axis(*axes.begin())).has(axes); }
 
-// "dp tk". A dense axis that is there as a whole has its own name, else its atoms have theirs. `used`: the axes that
+// "dp tp_kv". A dense axis that is there as a whole has its own name, else its atoms have theirs. `used`: the axes that
 // count, as those of one rank do not (Mesh::used); of a dense axis without any, parts have no name.
 std::string to_string(AxisSet axes, AxisSet used = kAllAxes);
 

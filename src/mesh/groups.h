@@ -9,15 +9,17 @@ inline constexpr AxisSet pipeline = Axis::pp;
 // The dense view.
 inline constexpr AxisSet data = {Axis::dp_edp, Axis::dp_ep, Axis::dp_etp};
 inline constexpr AxisSet context = {Axis::cp_edp, Axis::cp_ep, Axis::cp_etp};
-inline constexpr AxisSet kv_heads = {Axis::tk_edp, Axis::tk_ep, Axis::tk_etp};     // tk: splits the groups of KV heads
-inline constexpr AxisSet query_heads = {Axis::tr_edp, Axis::tr_ep, Axis::tr_etp};  // tr: a group's query heads
-inline constexpr AxisSet tensor = {kv_heads, query_heads};                         // tp
+inline constexpr AxisSet kv_heads = {Axis::tp_kv_edp, Axis::tp_kv_ep,
+                                     Axis::tp_kv_etp};  // tp_kv: splits the groups of KV heads
+inline constexpr AxisSet query_heads = {Axis::tp_rep_edp, Axis::tp_rep_ep,
+                                        Axis::tp_rep_etp};  // tp_rep: a group's query heads
+inline constexpr AxisSet tensor = {kv_heads, query_heads};  // tp
 inline constexpr AxisSet data_context = {data, context};  // ranks with tokens of their own: losses are summed over them
 
 // The expert view.
-inline constexpr AxisSet expert_data = {Axis::dp_edp, Axis::cp_edp, Axis::tk_edp, Axis::tr_edp};
-inline constexpr AxisSet expert = {Axis::dp_ep, Axis::cp_ep, Axis::tk_ep, Axis::tr_ep};
-inline constexpr AxisSet expert_tensor = {Axis::dp_etp, Axis::cp_etp, Axis::tk_etp, Axis::tr_etp};
+inline constexpr AxisSet expert_data = {Axis::dp_edp, Axis::cp_edp, Axis::tp_kv_edp, Axis::tp_rep_edp};
+inline constexpr AxisSet expert = {Axis::dp_ep, Axis::cp_ep, Axis::tp_kv_ep, Axis::tp_rep_ep};
+inline constexpr AxisSet expert_tensor = {Axis::dp_etp, Axis::cp_etp, Axis::tp_kv_etp, Axis::tp_rep_etp};
 
 inline constexpr AxisSet stage = {data, context, tensor};  // all ranks of a pipeline stage
 static_assert(stage == AxisSet{expert_data, expert, expert_tensor} && AxisSet{stage, pipeline} == kAllAxes);

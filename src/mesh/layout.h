@@ -68,7 +68,7 @@ struct Layout {
   std::array<State, kAxes> states() const;  // of all axes
   Layout dual() const { return {dims, copy, partial, {}}; }
 };
-// "{cp~ tk, , | copy dp | partial tr}", rotated {cp~+1}; "" if all is Same. `used`: as for a set of axes.
+// "{cp~ tp_kv, , | copy dp | partial tp_rep}", rotated {cp~+1}; "" if all is Same. `used`: as for a set of axes.
 std::string to_string(const Layout& l, AxisSet used = kAllAxes);
 
 // Whole on every dim, Same on every axis.

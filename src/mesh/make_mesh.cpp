@@ -14,7 +14,7 @@ namespace {
 // Both views from the inside out, and the first rank behind each axis.
 constexpr int kParts = 3;
 using Cuts = std::vector<i64>;
-Cuts dense_cuts(const MeshSizes& s) { return {s.tr, s.tp(), i64(s.tp()) * s.cp, s.stage()}; }
+Cuts dense_cuts(const MeshSizes& s) { return {s.tp_rep, s.tp(), i64(s.tp()) * s.cp, s.stage()}; }
 Cuts expert_cuts(const MeshSizes& s) { return {s.etp, i64(s.etp) * s.ep, s.stage()}; }
 
 int axis_at(const Cuts& cuts, i64 cut) { return int(std::ranges::lower_bound(cuts, cut) - cuts.begin()); }
@@ -30,7 +30,7 @@ std::optional<Mesh> atoms(const MeshSizes& s) {
   for (i64 cut : all) {
     if (cut > s.stage() || cut % before != 0) return {};
     if (cut == before) continue;
-    const int last = kAxes - 1;  // tr_etp, the innermost
+    const int last = kAxes - 1;  // tp_rep_etp, the innermost
     out.size[size_t(last - kParts * axis_at(dense, cut) - axis_at(expert, cut))] = int(cut / before);
     before = cut;
   }
@@ -52,13 +52,14 @@ std::string nearest(int size, int most, F&& with) {
 }
 
 [[noreturn]] void refuse(const MeshSizes& s) {
-  std::string fit =
-      "ep " + nearest(s.ep, s.stage(), [&](int ep) { return MeshSizes{s.dp, s.cp, s.tk, s.tr, s.pp, ep, s.etp}; });
+  std::string fit = "ep " + nearest(s.ep, s.stage(),
+                                    [&](int ep) { return MeshSizes{s.dp, s.cp, s.tp_kv, s.tp_rep, s.pp, ep, s.etp}; });
   if (fit == "ep ")
-    fit = "etp " + nearest(s.etp, s.stage(), [&](int etp) { return MeshSizes{s.dp, s.cp, s.tk, s.tr, s.pp, 1, etp}; }) +
+    fit = "etp " +
+          nearest(s.etp, s.stage(), [&](int etp) { return MeshSizes{s.dp, s.cp, s.tp_kv, s.tp_rep, s.pp, 1, etp}; }) +
           " with ep 1";
   fail("expert parallelism etp {} x ep {} cuts across tp {}{} x cp {} x dp {}: {} would fit", s.etp, s.ep, s.tp(),
-       s.tr > 1 ? fmt::format(" (tk {} x tr {})", s.tk, s.tr) : "", s.cp, s.dp, fit);
+       s.tp_rep > 1 ? fmt::format(" (tp_kv {} x tp_rep {})", s.tp_kv, s.tp_rep) : "", s.cp, s.dp, fit);
 }
 
 }  // namespace
@@ -66,7 +67,7 @@ std::string nearest(int size, int most, F&& with) {
 Mesh make_mesh(const MeshSizes& sizes) {
   MeshSizes s = sizes;
   if (s.etp == 0) s.etp = s.tp();
-  for (const int n : {s.dp, s.cp, s.tk, s.tr, s.pp, s.ep, s.etp}) check(n >= 1, "an axis of {} ranks", n);
+  for (const int n : {s.dp, s.cp, s.tp_kv, s.tp_rep, s.pp, s.ep, s.etp}) check(n >= 1, "an axis of {} ranks", n);
   const std::optional<Mesh> mesh = atoms(s);
   if (!mesh) refuse(s);
   return *mesh;

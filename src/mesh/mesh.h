@@ -29,12 +29,12 @@ struct Mesh {
   std::vector<std::vector<int>> groups(AxisSet axes) const;       // those lists of all ranks
 };
 
-// The sizes of both views. The ranks are dp x cp x tk x tr x pp; ep and etp divide those of a stage once more, and edp
-// is what they leave.
+// The sizes of both views. The ranks are dp x cp x tp_kv x tp_rep x pp; ep and etp divide those of a stage once more,
+// and edp is what they leave.
 struct MeshSizes {
-  int dp = 1, cp = 1, tk = 1, tr = 1, pp = 1;
+  int dp = 1, cp = 1, tp_kv = 1, tp_rep = 1, pp = 1;
   int ep = 1, etp = 0;  // etp 0: tp
-  int tp() const { return tk * tr; }
+  int tp() const { return tp_kv * tp_rep; }
   int stage() const { return dp * cp * tp(); }
 };
 

@@ -82,7 +82,7 @@ Outcome outcome(const LayoutRule& rule, const std::vector<std::string>& names, c
   std::vector<bool> free;  // constants that are equal everywhere, and carriers where they are not split, have no say
   for (size_t i = 0; i < ins.size(); ++i) {
     const State s = states[i];
-    free.push_back((contains(rule.carrier, int(i)) && !s.is_split()) ||
+    free.push_back((contains(rule.layout_only, int(i)) && !s.is_split()) ||
                    (!ins[i].wants_grad && (s == kSame || s == kCopy)));
   }
   bool any_live = false, any_same = false, any_other = false, any_partial = false, any_odd = false;
@@ -144,7 +144,7 @@ std::vector<Result> infer_layouts(const LayoutRule& rule, const std::vector<Oper
     if (i == 0 || !all([&](const auto& of) { return of[i] == of[i - 1]; })) o = outcome(rule, in_names, ins, states, a);
     for (size_t k = 0; k < out.size(); ++k) {
       Layout& l = out[k].layout;
-      if (o.cut && !contains(out_names[k], o.cut)) (rule.left == Left::max ? l.max : l.partial).insert(a);
+      if (o.cut && !contains(out_names[k], o.cut)) (rule.reduction == Reduction::max ? l.max : l.partial).insert(a);
       if (o.cut) continue;
       if (o.put == kCopy) l.copy.insert(a);
       if (o.put == kPartial) l.partial.insert(a);

@@ -11,15 +11,15 @@
 
 namespace megalith {
 
-enum class Left : u8 { partial, max };  // what a split letter that is summed away leaves behind
+enum class Reduction : u8 { partial, max };  // what a split letter that is summed away leaves behind
 
 struct LayoutRule {
   std::string spec;  // "sbk,nk->sbn": one letter a dim; a letter missing on the right is summed over
   std::vector<std::vector<int>> linear =
-      {};                         // sets of inputs in which the op is jointly linear while the others are held
-  std::string whole = {};         // letters that may not be split
-  std::vector<int> carrier = {};  // inputs that only say how a result is split; their data is not read
-  Left left = Left::partial;
+      {};                             // sets of inputs in which the op is jointly linear while the others are held
+  std::string whole = {};             // letters that may not be split
+  std::vector<int> layout_only = {};  // inputs that only say how a result is split; their data is not read
+  Reduction reduction = Reduction::partial;
   std::vector<std::pair<char, i64>> sizes = {};  // of letters that only results have
 };
 

@@ -7,8 +7,8 @@ namespace megalith {
 // Over data- and context-parallel ranks every parameter is a copy, but for those of experts.
 struct Placement {
   int split = -1;        // the dim that all tensor-parallel ranks share
-  int groups = -1;       // or the dim of KV groups, over tk,
-  int heads = -1;        // and that of a group's query heads, over tr; -1: ranks of a group have copies
+  int groups = -1;       // or the dim of KV groups, over tp_kv,
+  int heads = -1;        // and that of a group's query heads, over tp_rep; -1: ranks of a group have copies
   int experts = -1;      // or the dim of experts, over ep,
   int expert_part = -1;  // and that of an expert's own matrix, over etp; -1: ranks of etp have copies. Over edp: copies
   bool own_part = false;  // whole on each rank, which applies it to its own part of the data,

@@ -10,7 +10,8 @@ std::vector<Value> Activate::grad(Builder& b, const Node& n, std::span<const Val
 
 std::vector<Type> ActivateGrad::infer(const InferArgs& a) const {
   std::vector<Type> out = infer_by_rule(rule(), a, {});
-  if (again) out.push_back(infer_by_rule(Activate{act, ndim}.rule(), {a.mesh, {a.ins[1]}, {a.wants_grad[1]}}, {})[0]);
+  if (with_output)
+    out.push_back(infer_by_rule(Activate{act, ndim}.rule(), {a.mesh, {a.ins[1]}, {a.wants_grad[1]}}, {})[0]);
   if (bias) out.push_back(sum_of_rows(a.mesh, letters(ndim), out[0]));
   return out;
 }

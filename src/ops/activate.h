@@ -22,17 +22,17 @@ struct Activate {
   std::vector<Alias> aliases() const { return {{0, 0}}; }
 };
 
-// dy, x -> dx. With `again`, which a pass makes, a second result is y once more, to the bit: the forward's need not be
-// kept. With `bias`, likewise, a last result is the sum of dx over all but its last letter, in f32 at least: the
+// dy, x -> dx. With `with_output`, which a pass makes, a second result is y once more, to the bit: the forward's need
+// not be kept. With `bias`, likewise, a last result is the sum of dx over all but its last letter, in f32 at least: the
 // gradient of a bias that was added to x.
 struct ActivateGrad {
   static constexpr std::string_view name = "activate_grad";
   Act act = Act::gelu_tanh;
   int ndim = 3;
-  bool again = false, bias = false;
+  bool with_output = false, bias = false;
   void fields(auto&& v) const {
     v("act", name_of(act)), v("ndim", ndim);
-    if (again) v("again", again);
+    if (with_output) v("with_output", with_output);
     if (bias) v("bias", bias);
   }
   LayoutRule rule() const {
@@ -42,7 +42,7 @@ struct ActivateGrad {
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {20.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
   std::vector<Alias> aliases() const {
-    if (again) return {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
+    if (with_output) return {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
     return {{0, 0}, {0, 1}};
   }
 };

@@ -13,7 +13,7 @@ struct VocabMax {
   static constexpr bool differentiable = false;  // the loss does not depend on m
   i64 vocab = 0;
   void fields(auto&& v) const { v("vocab", vocab); }
-  LayoutRule rule() const { return {.spec = "sbv->sb", .left = Left::max}; }
+  LayoutRule rule() const { return {.spec = "sbv->sb", .reduction = Reduction::max}; }
   std::vector<DType> dtypes(Types ins) const { return {accum_of(ins[0].dtype)}; }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins, outs)}; }

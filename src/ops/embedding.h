@@ -27,7 +27,7 @@ struct EmbeddingGrad {
     if (marks) v("marks", marks);
   }
   LayoutRule rule() const {
-    return {.spec = marks ? "sb,sbh,vh,v->vh,v" : "sb,sbh,vh->vh", .linear = {{1}}, .carrier = {2}};
+    return {.spec = marks ? "sb,sbh,vh,v->vh,v" : "sb,sbh,vh->vh", .linear = {{1}}, .layout_only = {2}};
   }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }

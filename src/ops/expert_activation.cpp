@@ -29,7 +29,7 @@ std::vector<Type> ExpertActivationGrad::infer(const InferArgs& a) const {
       .spec = "enf," + act.letters() + ",en,ne->" + act.letters() + ",en", .linear = {{0}}, .whole = "m"};
   std::vector<Type> out = infer_letters(rule, a, {rows_as_letters(dy, e), u_letters, weight_letters, ends_letters},
                                         {u.dtype, weights.dtype});
-  if (again) {
+  if (with_output) {
     const InferArgs forward{a.mesh, {u, weights, ends}, {a.wants_grad[1], a.wants_grad[2], false}};
     Type y = ExpertActivation{act}.infer(forward)[0];
     return {rows_of_letters(out[0]), rows_of_letters(out[1]), y};

@@ -31,16 +31,16 @@ struct ExpertActivation {
   }
 };
 
-// dy [n,f], u, weights, ends -> du, dweights [n] (sums over f, in f32 at the least). With `again`, which a pass makes,
-// a last result is y once more, to the bit.
+// dy [n,f], u, weights, ends -> du, dweights [n] (sums over f, in f32 at the least). With `with_output`, which a pass
+// makes, a last result is y once more, to the bit.
 struct ExpertActivationGrad {
   static constexpr std::string_view name = "expert_activation_grad";
   ExpertAct act;
-  bool again = false;
+  bool with_output = false;
   double filled = 1;
   void fields(auto&& v) const {
     v("act", act.name());
-    if (again) v("again", again);
+    if (with_output) v("with_output", with_output);
     if (filled != 1) v("filled", filled);
   }
   std::vector<Type> infer(const InferArgs& a) const;
@@ -49,7 +49,7 @@ struct ExpertActivationGrad {
     return {12.0 * filled * double(ins[1].elements()), filled * total_bytes(ins, outs)};
   }
   std::vector<Alias> aliases() const {
-    if (again) return {{0, 1}, {2, 0}};
+    if (with_output) return {{0, 1}, {2, 0}};
     return {{0, 1}};
   }
 };

@@ -24,10 +24,10 @@ LayoutRule LayerNormGrad::rule() const {
 
 std::vector<Type> LayerNormGrad::infer(const InferArgs& a) const {
   InferArgs backward = a;
-  if (again) backward.ins.pop_back(), backward.wants_grad.pop_back();
+  if (with_output) backward.ins.pop_back(), backward.wants_grad.pop_back();
   std::vector<Type> out = infer_by_rule(rule(), backward, dtypes(a.ins));
   if (residual) check(a.ins[5] == out[0], "adds {} to {}", to_string(a.ins[5]), to_string(out[0]));
-  if (again) {
+  if (with_output) {
     const InferArgs forward{
         a.mesh, {a.ins[1], a.ins[2], a.ins.back()}, {a.wants_grad[1], a.wants_grad[2], a.wants_grad.back()}};
     out.push_back(infer_by_rule(LayerNorm{x}.rule(), forward, {})[0]);
@@ -39,7 +39,7 @@ std::vector<Type> LayerNormGrad::infer(const InferArgs& a) const {
 std::vector<Alias> LayerNormGrad::aliases() const {
   std::vector<Alias> out = {{0, 0}};
   if (residual) out.push_back({0, 5});
-  if (again) out.push_back({3, 1});
+  if (with_output) out.push_back({3, 1});
   return out;
 }
 

@@ -18,18 +18,18 @@ struct LayerNorm {
 };
 
 // dy, x, w, mean, rstd -> dx [..,h], dw [h], dc [h]. With `residual`, which a pass makes, another input is of dx's
-// type and is added to it: the gradient that passes the norm by. With `again`, likewise, another result is y once more,
-// to the bit, and a last input is c. With `bias`, likewise, a last result is the sum of dx over all but its last
+// type and is added to it: the gradient that passes the norm by. With `with_output`, likewise, another result is y once
+// more, to the bit, and a last input is c. With `bias`, likewise, a last result is the sum of dx over all but its last
 // letter, in f32 at least: the gradient of a bias that was added to x.
 struct LayerNormGrad {
   static constexpr std::string_view name = "layer_norm_grad";
   std::string x = "sbh";
   DType dw = DType::f32;
-  bool residual = false, again = false, bias = false;
+  bool residual = false, with_output = false, bias = false;
   void fields(auto&& v) const {
     v("x", x), v("dw", name_of(dw));
     if (residual) v("residual", residual);
-    if (again) v("again", again);
+    if (with_output) v("with_output", with_output);
     if (bias) v("bias", bias);
   }
   LayoutRule rule() const;

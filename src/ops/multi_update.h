@@ -25,7 +25,8 @@ struct MultiSumSquares {
   Cost cost(Types ins, Types outs) const;
 };
 
-// Update on many parameters. Inputs: w, g, states, [copy] for each, then scalars, hyper -> w, states, [copy] for each.
+// Update on many parameters. Inputs: w, g, states, [copy] for each, then scalars, step_scalars_in -> w, states, [copy]
+// for each.
 struct MultiUpdate {
   static constexpr std::string_view name = "multi_update";
   UpdateRule rule;

@@ -25,7 +25,7 @@ LayoutRule RmsNormGrad::rule() const {
 std::vector<Type> RmsNormGrad::infer(const InferArgs& a) const {
   std::vector<Type> out = infer_by_rule(rule(), a, dtypes(a.ins));
   if (residual) check(a.ins[4] == out[0], "adds {} to {}", to_string(a.ins[4]), to_string(out[0]));
-  if (again) {
+  if (with_output) {
     const InferArgs forward{a.mesh, {a.ins[1], a.ins[2]}, {a.wants_grad[1], a.wants_grad[2]}};
     out.push_back(infer_by_rule(RmsNorm{x}.rule(), forward, {})[0]);
   }
@@ -36,7 +36,7 @@ std::vector<Type> RmsNormGrad::infer(const InferArgs& a) const {
 std::vector<Alias> RmsNormGrad::aliases() const {
   std::vector<Alias> out = {{0, 0}};
   if (residual) out.push_back({0, 4});
-  if (again) out.push_back({2, 1});
+  if (with_output) out.push_back({2, 1});
   return out;
 }
 

@@ -55,9 +55,9 @@ struct StoreState {
   std::vector<Alias> aliases() const { return {{.out = 0, .in = 0, .view = true}}; }
 };
 
-// Update on a window. Inputs: window, scalars, hyper, then of each stretch's parameter the whole gradient and the whole
-// weights: their copy in compute precision, or, where the window has no main weights, those -> window, weights; all
-// updated in place.
+// Update on a window. Inputs: window, scalars, step_scalars_in, then of each stretch's parameter the whole gradient and
+// the whole weights: their copy in compute precision, or, where the window has no main weights, those -> window,
+// weights; all updated in place.
 struct WindowUpdate {
   static constexpr std::string_view name = "window_update";
   UpdateRule rule;

@@ -24,7 +24,7 @@ struct Broadcast {
   std::string spec;
   DType dtype = DType::f32;
   void fields(auto&& v) const { v("spec", spec), v("dtype", name_of(dtype)); }
-  LayoutRule rule() const { return {.spec = spec, .linear = {{0}}, .carrier = {1}}; }
+  LayoutRule rule() const { return {.spec = spec, .linear = {{0}}, .layout_only = {1}}; }
   std::vector<DType> dtypes(Types) const { return {dtype}; }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {0, double(ins[0].bytes() + outs[0].bytes())}; }

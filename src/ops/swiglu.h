@@ -23,26 +23,26 @@ struct Swiglu {
   Cost cost(Types ins, Types outs) const { return {5.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
-// dy [s,b,f], x [s,b,2,f] -> dx [s,b,2,f]. With `again`, which a pass makes, a second result is y once more, to the
-// bit: the forward's need not be kept.
+// dy [s,b,f], x [s,b,2,f] -> dx [s,b,2,f]. With `with_output`, which a pass makes, a second result is y once more, to
+// the bit: the forward's need not be kept.
 struct SwigluGrad {
   static constexpr std::string_view name = "swiglu_grad";
-  bool again = false;
+  bool with_output = false;
   Gate act = Gate::silu;
   void fields(auto&& v) const {
     if (act != Gate::silu) v("act", name_of(act));
-    if (again) v("again", again);
+    if (with_output) v("with_output", with_output);
   }
   LayoutRule rule() const { return {.spec = "sbf,sbnf->sbnf", .linear = {{0}}, .whole = "n"}; }
   std::vector<Type> infer(const InferArgs& a) const {
     std::vector<Type> out = infer_by_rule(rule(), a, {a.ins[1].dtype});
-    if (again) out.push_back(infer_by_rule(Swiglu{}.rule(), {a.mesh, {a.ins[1]}, {a.wants_grad[1]}}, {})[0]);
+    if (with_output) out.push_back(infer_by_rule(Swiglu{}.rule(), {a.mesh, {a.ins[1]}, {a.wants_grad[1]}}, {})[0]);
     return out;
   }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {8.0 * double(ins[1].elements()), total_bytes(ins, outs)}; }
   std::vector<Alias> aliases() const {
-    if (again) return {{0, 1}, {1, 0}};
+    if (with_output) return {{0, 1}, {1, 0}};
     return {{0, 1}};
   }
 };

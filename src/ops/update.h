@@ -68,12 +68,12 @@ constexpr int kLoss = 0, kGradNorm = 1, kFactor = 2, kCounts = 3, kSize = 4;
 }
 
 // One step of an optimizer's rule (ops/update_rules.h), in place, on one parameter. Inputs: w, g, the rule's states,
-// scalars [4] (above), hyper f64 (below), and with `copy` the parameter in compute precision -> w, states, (copy). All
-// but the copy is f64; or w is f32, and g and each state f32 or bf16. Then arithmetic is in f32, and new states are
-// rounded to nearest even after it. If w is u16, it holds the low 16 bits of the f32 weight; the high 16 bits are in
-// the bf16 weight. The op reads both (base/split_float.h; as Apex's "store param remainders"). With `marks`, the last
-// input, g is read in marked rows alone, and 0 in the others (EmbeddingGrad). Nothing changes if the step does not
-// count.
+// scalars [4] (above), step_scalars_in f64 (below), and with `copy` the parameter in compute precision -> w, states,
+// (copy). All but the copy is f64; or w is f32, and g and each state f32 or bf16. Then arithmetic is in f32, and new
+// states are rounded to nearest even after it. If w is u16, it holds the low 16 bits of the f32 weight; the high 16
+// bits are in the bf16 weight. The op reads both (base/split_float.h; as Apex's "store param remainders"). With
+// `marks`, the last input, g is read in marked rows alone, and 0 in the others (EmbeddingGrad). Nothing changes if the
+// step does not count.
 struct Update {
   static constexpr std::string_view name = "update";
   UpdateRule rule;
@@ -88,7 +88,7 @@ struct Update {
   // Where the inputs after w and g stand.
   int states() const { return states_of(rule); }
   int scalars_at() const { return 2 + states(); }
-  int hyper_at() const { return 3 + states(); }
+  int step_scalars_in_at() const { return 3 + states(); }
   int copy_at() const { return 4 + states(); }
   int marks_at() const { return copy_at() + copy; }
 
@@ -100,8 +100,9 @@ struct Update {
   std::vector<Alias> aliases() const;
 };
 
-// Layout of `hyper`, which the host fills before each step. The optimizer's own scalars follow (optim/optimizer.h).
-namespace hyper {
+// Layout of `step_scalars_in`, which the host fills before each step. The optimizer's own scalars follow
+// (optim/optimizer.h).
+namespace step_scalars_in {
 constexpr int kLr = 0, kWeightDecay = 1, kOwn = 2;
 }
 

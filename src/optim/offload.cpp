@@ -29,11 +29,11 @@ std::vector<bool> on_host(const std::vector<Parameter>& parameters, const Optimi
   return choose(items, config);
 }
 
-void place_on_host(std::vector<Pool>& pools, const OptimizerConfig& config) {
+void place_on_host(std::vector<Bucket>& buckets, const OptimizerConfig& config) {
   std::vector<Item> items;
-  for (const Pool& pool : pools) items.push_back({pool.shard.elements(), pool.decay});
+  for (const Bucket& bucket : buckets) items.push_back({bucket.shard.elements(), bucket.decay});
   const std::vector<bool> host = choose(items, config);
-  for (size_t i = 0; i < pools.size(); ++i) pools[i].host = host[i];
+  for (size_t i = 0; i < buckets.size(); ++i) buckets[i].host = host[i];
 }
 
 }  // namespace megalith

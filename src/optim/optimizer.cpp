@@ -64,7 +64,7 @@ std::vector<std::string> state_suffixes(const OptimizerConfig& c, const std::vec
 Value update_by(Builder& b, const UpdateRule& rule, const Target& t) {
   std::vector<Value> ins = {t.weights, t.gradient};
   ins.insert(ins.end(), t.states.begin(), t.states.end());
-  ins.push_back(t.scalars), ins.push_back(t.hyper);
+  ins.push_back(t.scalars), ins.push_back(t.step_scalars_in);
   if (t.copy) ins.push_back(t.copy);
   const std::vector<Value> outs = b.add(Update{rule, b.type(t.weights).ndim(), t.decay, bool(t.copy)}, ins);
   return t.copy ? outs.back() : outs[0];

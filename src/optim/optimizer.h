@@ -1,6 +1,6 @@
 // The contract of an optimizer: its flags, the tensors that it keeps beside a parameter, and the numbers that the host
-// makes before each step. Last, the update of a parameter as a graph. Leaves, checkpoints, pools and the host's memory
-// follow from what it declares; nothing else knows an optimizer by name. docs/adding.md tells how to add one.
+// makes before each step. Last, the update of a parameter as a graph. Leaves, checkpoints, buckets and the host's
+// memory follow from what it declares; nothing else knows an optimizer by name. docs/adding.md tells how to add one.
 #pragma once
 #include <memory>
 #include <string>
@@ -22,15 +22,15 @@ struct OptimizerState {
   bool operator==(const OptimizerState&) const = default;
 };
 
-// What one update works on: a parameter, or a rank's part of a pool. Of granularity matrix that part is a stack of
+// What one update works on: a parameter, or a rank's part of a bucket. Of granularity matrix that part is a stack of
 // whole parameters of one type: the first dim of all values numbers them.
 struct Target {
-  const Parameter& like;           // the parameter, or one of the pool's
-  Value weights = {};              // main weights; changed in place
-  Value copy = {};                 // the weights in compute precision, changed in place; {}: there is none
-  Value gradient = {};             // summed over the ranks
-  std::vector<Value> states = {};  // as states() lists them
-  Value scalars = {}, hyper = {};  // of the step, ops/update.h
+  const Parameter& like;                     // the parameter, or one of the bucket's
+  Value weights = {};                        // main weights; changed in place
+  Value copy = {};                           // the weights in compute precision, changed in place; {}: there is none
+  Value gradient = {};                       // summed over the ranks
+  std::vector<Value> states = {};            // as states() lists them
+  Value scalars = {}, step_scalars_in = {};  // of the step, ops/update.h
   bool decay = true, stacked = false;
 };
 
@@ -53,7 +53,7 @@ class Optimizer {
   virtual bool takes_packed() const { return true; }
 
   virtual std::vector<OptimizerState> states(const Precision& precision) const = 0;
-  // The numbers of step t (from 1), which its updates find in `hyper` from hyper::kOwn on.
+  // The numbers of step t (from 1), which its updates find in `step_scalars_in` from step_scalars_in::kOwn on.
   virtual int scalars() const { return 0; }
   virtual void write_scalars(i64 /*t*/, double* /*out*/) const {}
   // The new weights: the copy, or, without one, the main weights.

@@ -37,7 +37,7 @@ Value sum_leaf(Builder& b, const RankSum& s) {
   const Type& t = b.type(s.terms);
   const Layout to = relayout_plan(b.mesh(), t.shape, t.layout, s.axes, s.to, Order::block).to;
   const Value sum = b.leaf({s.name + ".sum", {narrow ? s.sent : t.dtype, t.shape, to}, Role::gradient});
-  if (s.to == kSame) b.graph().values[sum.id].pool = {narrow ? narrow_leaf(b, s) : b.graph().find_leaf(s.name)};
+  if (s.to == kSame) b.graph().values[sum.id].bucket = {narrow ? narrow_leaf(b, s) : b.graph().find_leaf(s.name)};
   return sum;
 }
 
@@ -53,14 +53,14 @@ std::vector<RankSum> sums_of_each(Builder& b, const std::vector<Parameter>& para
   return out;
 }
 
-std::vector<RankSum> sums_of_pools(Builder& b, const std::vector<Pool>& pools, const std::vector<Value>& gradients,
-                                   const Precision& precision) {
+std::vector<RankSum> sums_of_buckets(Builder& b, const std::vector<Bucket>& buckets,
+                                     const std::vector<Value>& gradients, const Precision& precision) {
   std::vector<RankSum> out;
-  for (const Pool& pool : pools) {
-    std::vector<Value> ins = {gradient_leaf(b, pool)};
-    for (size_t m : pool.members)
+  for (const Bucket& bucket : buckets) {
+    std::vector<Value> ins = {gradient_leaf(b, bucket)};
+    for (size_t m : bucket.members)
       if (gradients[m]) ins.push_back(gradients[m]);
-    out.push_back({b.graph().info(ins[0]).name, b.add1(JoinPool{}, ins), pool.reduced, split(pool.cut_dim()),
+    out.push_back({b.graph().info(ins[0]).name, b.add1(JoinBucket{}, ins), bucket.reduced, split(bucket.cut_dim()),
                    precision.gradient_communication});
   }
   return out;

@@ -1,4 +1,4 @@
-// Gradients' sums over the ranks that have terms of them: all-reduced where they lie, or of a pool to each rank its
+// Gradients' sums over the ranks that have terms of them: all-reduced where they lie, or of a bucket to each rank its
 // part. In one graph, or begun in that of a pipeline's piece, which ends the gradients, and ended in the update's.
 #pragma once
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "graph/builder.h"
 #include "models/parameter.h"
-#include "optim/pools.h"
+#include "optim/buckets.h"
 
 namespace megalith {
 
@@ -30,8 +30,8 @@ struct RankSum {
 // `gradients`: accumulators by parameter; of a piece's graph, which has not all, the others are {}.
 std::vector<RankSum> sums_of_each(Builder& b, const std::vector<Parameter>& parameters,
                                   const std::vector<Value>& gradients, const Precision& precision);
-std::vector<RankSum> sums_of_pools(Builder& b, const std::vector<Pool>& pools, const std::vector<Value>& gradients,
-                                   const Precision& precision);
+std::vector<RankSum> sums_of_buckets(Builder& b, const std::vector<Bucket>& buckets,
+                                     const std::vector<Value>& gradients, const Precision& precision);
 
 // The sums, in the terms' precision.
 std::vector<Value> reduce(Builder& b, const std::vector<RankSum>& sums, const Traffic& traffic);

@@ -11,8 +11,8 @@ namespace megalith {
 
 std::string main_name(const std::string& parameter) { return parameter + ".main"; }
 
-std::string hyper_name(const OptimizerConfig& config, const Optimizer& optimizer, bool own_rate) {
-  const std::string name = own_rate ? "decoupled hyper" : "hyper";
+std::string step_scalars_in_name(const OptimizerConfig& config, const Optimizer& optimizer, bool own_rate) {
+  const std::string name = own_rate ? "decoupled step_scalars_in" : "step_scalars_in";
   return &optimizer == &config.chosen() ? name : fmt::format("{} {}", optimizer.name(), name);
 }
 
@@ -38,15 +38,15 @@ Value sum_of_stages(Builder& b, Value v, const std::vector<int>& stages) {
 }
 
 // Of what several stages hold. Stages may have it in different places of their lists, and add up in one order: by name.
-void add_up_stages(Builder& b, const std::vector<Parameter>& parameters, const std::vector<Pool>& pools,
+void add_up_stages(Builder& b, const std::vector<Parameter>& parameters, const std::vector<Bucket>& buckets,
                    std::vector<Value>& gradients) {
-  std::map<std::string, size_t> shared;  // a pool has one
+  std::map<std::string, size_t> shared;  // a bucket has one
   for (size_t i = 0; i < gradients.size(); ++i) {
-    const Parameter& p = parameters[pools.empty() ? i : pools[i].members[0]];
+    const Parameter& p = parameters[buckets.empty() ? i : buckets[i].members[0]];
     if (p.tied()) shared[p.name] = i;
   }
   for (const auto& [name, i] : shared) {
-    const std::vector<int>& stages = pools.empty() ? parameters[i].stages : pools[i].stages;
+    const std::vector<int>& stages = buckets.empty() ? parameters[i].stages : buckets[i].stages;
     gradients[i] = sum_of_stages(b, gradients[i], stages);
   }
 }
@@ -59,9 +59,9 @@ Value owned_total(Builder& b, Value v) {
   return same.empty() ? v : b.relayout(v, same, kPartial);
 }
 
-Value hyper_leaf(Builder& b, const OptimizerConfig& c, const Optimizer& o, bool own_rate) {
-  const Type type{DType::f64, {hyper::kOwn + o.scalars()}, whole(1)};
-  return b.leaf({hyper_name(c, o, own_rate), type, Role::scalar, false});
+Value step_scalars_in_leaf(Builder& b, const OptimizerConfig& c, const Optimizer& o, bool own_rate) {
+  const Type type{DType::f64, {step_scalars_in::kOwn + o.scalars()}, whole(1)};
+  return b.leaf({step_scalars_in_name(c, o, own_rate), type, Role::scalar, false});
 }
 
 // A leaf beside a parameter, and beside each of its parts.
@@ -87,7 +87,7 @@ Value decide(Builder& b, double clip, Value squares, const GradientSums& sums,
   return b.graph().outputs["step"] = outs[0];
 }
 
-// The new weights of a parameter, or of a rank's part of a pool.
+// The new weights of a parameter, or of a rank's part of a bucket.
 Value add_optimizer(Builder& b, const Parameter& p, Value gradient, Value scalars, const OptimizerConfig& c,
                     const Precision& precision, bool host) {
   const Optimizer& o = updater_of(c, p);
@@ -99,18 +99,18 @@ Value add_optimizer(Builder& b, const Parameter& p, Value gradient, Value scalar
   }
   for (const OptimizerState& s : o.states(precision))
     t.states.push_back(b.leaf(leaf_beside(p, s.suffix, s.dtype, Role::optimizer, host)));
-  t.hyper = hyper_leaf(b, c, o, has_own_rate(p, c));
+  t.step_scalars_in = step_scalars_in_leaf(b, c, o, has_own_rate(p, c));
   return o.update(b, t);
 }
 
-Value add_optimizer(Builder& b, const Pool& pool, const Parameter& like, Value gradient, Value scalars,
+Value add_optimizer(Builder& b, const Bucket& bucket, const Parameter& like, Value gradient, Value scalars,
                     const OptimizerConfig& c, const Precision& precision) {
   const Optimizer& o = updater_of(c, like);
-  Target t{.like = like, .gradient = gradient, .scalars = scalars, .decay = pool.decay, .stacked = pool.stacked};
-  t.weights = main_leaf(b, pool);
-  if (pool.has_copy()) t.copy = weights_shard_leaf(b, pool);
-  for (const OptimizerState& s : o.states(precision)) t.states.push_back(state_leaf(b, pool, s));
-  t.hyper = hyper_leaf(b, c, o, pool.own_rate);
+  Target t{.like = like, .gradient = gradient, .scalars = scalars, .decay = bucket.decay, .stacked = bucket.stacked};
+  t.weights = main_leaf(b, bucket);
+  if (bucket.has_copy()) t.copy = weights_shard_leaf(b, bucket);
+  for (const OptimizerState& s : o.states(precision)) t.states.push_back(state_leaf(b, bucket, s));
+  t.step_scalars_in = step_scalars_in_leaf(b, c, o, bucket.own_rate);
   return o.update(b, t);
 }
 
@@ -124,18 +124,18 @@ void scale_roots(Builder& b, std::map<Value, Value>& roots, const LossScaling& s
 }
 
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
-                const OptimizerConfig& config, const Precision& precision, const std::vector<Pool>& pools,
+                const OptimizerConfig& config, const Precision& precision, const std::vector<Bucket>& buckets,
                 const Traffic& traffic, const StageEnd& stage, const std::optional<LossScaling>& scaling) {
   b.set_phase(Phase::update);
   b.set_module("gradient norm");
-  if (!pools.empty()) place_members(b, pools, parameters);
-  const std::vector<RankSum> terms = pools.empty() ? sums_of_each(b, parameters, sums.gradients, precision)
-                                                   : sums_of_pools(b, pools, sums.gradients, precision);
+  if (!buckets.empty()) place_members(b, buckets, parameters);
+  const std::vector<RankSum> terms = buckets.empty() ? sums_of_each(b, parameters, sums.gradients, precision)
+                                                     : sums_of_buckets(b, buckets, sums.gradients, precision);
   std::vector<Value> gradients = stage.begun ? end_reduce(b, terms) : reduce(b, terms, traffic);
-  add_up_stages(b, parameters, pools, gradients);
+  add_up_stages(b, parameters, buckets, gradients);
   Value squares;
   for (size_t i = 0; i < gradients.size(); ++i) {
-    const std::vector<int>& stages = pools.empty() ? parameters[i].stages : pools[i].stages;
+    const std::vector<int>& stages = buckets.empty() ? parameters[i].stages : buckets[i].stages;
     if (!stages.empty() && stages.front() != stage.place) continue;  // the first counts it
     const Value g = gradients[i];
     const Value s = owned_total(b, stage_term(b, b.add1(SumSquares{b.type(g).ndim()}, {g})));
@@ -144,17 +144,17 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
   const Value scalars = decide(b, config.clip_grad, squares, sums, scaling);
   b.set_module("optimizer");
   const std::vector<bool> host = on_host(parameters, config);
-  if (pools.empty())
+  if (buckets.empty())
     for (size_t i = 0; i < parameters.size(); ++i)
       add_optimizer(b, parameters[i], gradients[i], scalars, config, precision, host[i]);
   std::vector<Value> gathers;
   for (const bool late : {false, true})  // what is gathered here first: beside the updates of the others
-    for (size_t i = 0; i < pools.size(); ++i) {
-      if (pools[i].late != late) continue;
-      const Parameter& like = parameters[pools[i].members[0]];
-      const Value weights = add_optimizer(b, pools[i], like, gradients[i], scalars, config, precision);
+    for (size_t i = 0; i < buckets.size(); ++i) {
+      if (buckets[i].late != late) continue;
+      const Parameter& like = parameters[buckets[i].members[0]];
+      const Value weights = add_optimizer(b, buckets[i], like, gradients[i], scalars, config, precision);
       if (late) continue;
-      gathers.push_back(b.move_into(weights, pools[i].reduced, kCopy, weights_leaf(b, pools[i]),
+      gathers.push_back(b.move_into(weights, buckets[i].reduced, kCopy, weights_leaf(b, buckets[i]),
                                     traffic.overlap_weights ? kWeightLane : 0));
     }
   for (Value v : gathers) b.wait(v);

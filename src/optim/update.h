@@ -8,14 +8,14 @@
 #include "graph/builder.h"
 #include "models/parameter.h"
 #include "ops/loss_scaling.h"
+#include "optim/buckets.h"
 #include "optim/config.h"
-#include "optim/pools.h"
 #include "optim/reduce.h"
 
 namespace megalith {
 
-// The leaf of a parameter's (or pool's) main weights: in f32, or what bf16 weights lack of it (main_type). Those of the
-// optimizer's states are named alike: PARAMETER.SUFFIX.
+// The leaf of a parameter's (or bucket's) main weights: in f32, or what bf16 weights lack of it (main_type). Those of
+// the optimizer's states are named alike: PARAMETER.SUFFIX.
 std::string main_name(const std::string& parameter);
 inline constexpr const char* kMainSuffix = "main";
 
@@ -23,9 +23,9 @@ inline constexpr const char* kMainSuffix = "main";
 // together with them (base/split_float.h); in the host's memory as they are, as the weights stay on the device.
 DType main_type(DType weights, DType main, bool host);
 
-// The leaf that the host fills for an optimizer before each step: `hyper` of the chosen one. `own_rate`: with the
-// learning rate of --decoupled-lr, for the parameters that follow that.
-std::string hyper_name(const OptimizerConfig& config, const Optimizer& optimizer, bool own_rate);
+// The leaf that the host fills for an optimizer before each step: `step_scalars_in` of the chosen one. `own_rate`: with
+// the learning rate of --decoupled-lr, for the parameters that follow that.
+std::string step_scalars_in_name(const OptimizerConfig& config, const Optimizer& optimizer, bool own_rate);
 
 struct GradientSums {
   std::vector<Value> gradients;  // accumulators, one a parameter, not yet reduced
@@ -47,12 +47,12 @@ Value reduced(Builder& b, Value v);
 // With pipeline stages: what each of them has of its own, as terms of one sum.
 Value stage_term(Builder& b, Value v);
 
-// Appends the update phase. Its input leaves (hyper_name) f64 are filled by the host before each step (ops/update.h);
-// its output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted. `pools`: the distributed
-// optimizer's; none: every rank updates all that it holds. `scaling`: the gradients are those of a scaled loss; the
-// output kLossScale is the scale's state behind the step.
+// Appends the update phase. Its input leaves (step_scalars_in_name) f64 are filled by the host before each step
+// (ops/update.h); its output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted. `buckets`:
+// the distributed optimizer's; none: every rank updates all that it holds. `scaling`: the gradients are those of a
+// scaled loss; the output kLossScale is the scale's state behind the step.
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
-                const OptimizerConfig& config, const Precision& precision = {}, const std::vector<Pool>& pools = {},
+                const OptimizerConfig& config, const Precision& precision = {}, const std::vector<Bucket>& buckets = {},
                 const Traffic& traffic = {}, const StageEnd& stage = {},
                 const std::optional<LossScaling>& scaling = {});
 

@@ -95,7 +95,7 @@ bool add_to_product_of_codes(Node& n, const Addition& s) {
 template <class Norm>
 bool add_to_gradient_of(Node& n, const Addition& s) {
   const auto* norm = n.op.get_if<Norm>();
-  if (!norm || norm->residual || norm->again || n.outs[0] != s.last) return false;
+  if (!norm || norm->residual || norm->with_output || n.outs[0] != s.last) return false;
   Norm fused = *norm;
   fused.residual = true;
   n.op = fused;

@@ -22,19 +22,20 @@ struct Gather {
 
 }  // namespace
 
-std::vector<Pool> gather_weights(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters) {
+std::vector<Bucket> gather_weights(Builder& b, const std::vector<Bucket>& buckets,
+                                   const std::vector<Parameter>& parameters) {
   b.set_phase(Phase::forward), b.set_module("weights");
-  std::vector<Pool> others;
-  for (const Pool& pool : pools) {
-    const bool is_read = std::any_of(pool.members.begin(), pool.members.end(),
+  std::vector<Bucket> others;
+  for (const Bucket& bucket : buckets) {
+    const bool is_read = std::any_of(bucket.members.begin(), bucket.members.end(),
                                      [&](size_t m) { return bool(b.find_leaf(parameters[m].name)); });
-    if (!pool.late || !is_read) {
-      others.push_back(pool);
+    if (!bucket.late || !is_read) {
+      others.push_back(bucket);
       continue;
     }
-    place_members(b, {pool}, parameters);
-    const Value part = pool.has_copy() ? weights_shard_leaf(b, pool) : main_leaf(b, pool);
-    b.wait(b.move_into(part, pool.reduced, kCopy, weights_leaf(b, pool), kWeightLane, true));
+    place_members(b, {bucket}, parameters);
+    const Value part = bucket.has_copy() ? weights_shard_leaf(b, bucket) : main_leaf(b, bucket);
+    b.wait(b.move_into(part, bucket.reduced, kCopy, weights_leaf(b, bucket), kWeightLane, true));
   }
   std::vector<Node> nodes = std::move(b.graph().nodes);
   std::stable_partition(nodes.begin(), nodes.end(), of_gather);
@@ -43,10 +44,10 @@ std::vector<Pool> gather_weights(Builder& b, const std::vector<Pool>& pools, con
 }
 
 bool gather_ahead(Graph& g) {
-  std::map<Value, int> readers;  // by pool
+  std::map<Value, int> readers;  // by bucket
   for (int i = 0; i < int(g.nodes.size()); ++i)
     for (Value v : g.nodes[i].ins)
-      if (const Value pool = g.info(v).pool.pool) readers.emplace(pool, i);
+      if (const Value bucket = g.info(v).bucket.bucket) readers.emplace(bucket, i);
   std::vector<Gather> gathers;
   for (const Node& n : g.nodes)
     if (ends(n)) {

@@ -33,7 +33,7 @@ std::vector<int> first_readers(const Graph& g) {
 bool is_update(const AnyOp& op) { return op.get_if<SumSquares>() || op.get_if<Update>(); }
 
 // Small accumulations into leaves become one in place of the last: those that only the update reads, and not before. A
-// gradient that is then joined to a pool or moved between ranks stays as it is. So it can go as soon as it is there.
+// gradient that is then joined to a bucket or moved between ranks stays as it is. So it can go as soon as it is there.
 bool join_accumulations(Graph& g) {
   const std::vector<int> readers = first_readers(g);
   std::map<std::string, std::vector<int>> groups;
@@ -205,7 +205,7 @@ bool join_updates(Graph& g) {
     Update alike = *op;
     alike.ndim = 0, alike.decay = true;
     groups[fmt::format("{} {} {}", AnyOp(alike).print(), n.ins[size_t(op->scalars_at())].id,
-                       n.ins[size_t(op->hyper_at())].id)]
+                       n.ins[size_t(op->step_scalars_in_at())].id)]
         .push_back(i);
   }
   std::vector<bool> drop(g.nodes.size());
@@ -224,7 +224,8 @@ bool join_updates(Graph& g) {
       joined.outs.insert(joined.outs.end(), n.outs.begin(), n.outs.end());
       drop[i] = true;
     }
-    for (int at : {first.scalars_at(), first.hyper_at()}) joined.ins.push_back(g.nodes[nodes[0]].ins[size_t(at)]);
+    for (int at : {first.scalars_at(), first.step_scalars_in_at()})
+      joined.ins.push_back(g.nodes[nodes[0]].ins[size_t(at)]);
     joined.op = std::move(all);
     g.nodes[nodes.back()] = std::move(joined);
     drop[nodes.back()] = false, changed = true;

@@ -4,8 +4,8 @@
 //   backward   gather of cotangents: weight gradients of the part before
 //              gather of the tokens once more: the same, and the gradients of the experts' products
 //              sum of the tokens' gradient: the experts' weight gradients, which move behind it
-// For the last two the norm's result is kept, where the norm's gradient would make it again (passes/remake.cpp). The
-// forward's sum has nothing beside it, as its result is read at once. Results are the same to the bit.
+// For the last two the norm's result is kept, where the norm's gradient would make it again (passes/rematerialize.cpp).
+// The forward's sum has nothing beside it, as its result is read at once. Results are the same to the bit.
 #include <algorithm>
 #include <set>
 
@@ -144,7 +144,7 @@ class BesideTokens {
   Value made_by_forward(Value again) const {
     if (g_.info(again).node < 0) return {};
     const Node& gradient = g_.nodes[place(again)];
-    const int result = made_again(gradient.op);
+    const int result = rematerialized_output(gradient.op);
     if (result < 0 || gradient.outs[size_t(result)] != again) return {};
     for (const Node& n : g_.nodes)
       if (n.phase == Phase::forward && (n.op.get_if<RmsNorm>() || n.op.get_if<LayerNorm>()) &&

@@ -4,8 +4,8 @@
 //              the sum of experts' rows is begun; the rest of the shared expert, unless a product of it adds that sum
 //   backward   the gathers are begun before the shared expert's backward, of cotangents and of tokens once more
 //              the sum of the tokens' gradient is begun; the weight gradients of the shared expert behind it
-//              tokens that are made again (passes/remake.cpp) are gathered from there on, beside the weight gradients
-//              that wait for them
+//              tokens that are made again (passes/rematerialize.cpp) are gathered from there on, beside the weight
+//              gradients that wait for them
 // Of transfers one after the other the largest is begun so: a gather's last, a sum's first. Nodes move and nothing
 // else, so results are the same to the bit.
 #include <algorithm>

@@ -2,8 +2,8 @@
 //   - A reduction of an input's gradient is begun on a lane; the weight gradients that stood before it come behind it,
 //     so that they are computed meanwhile.
 //   - The forward's value that is gathered again for a weight gradient is begun at the transfer before, one product
-//     earlier. If the backward makes it again (passes/remake.cpp), it is begun there, and the weight gradient comes
-//     behind the next reduction.
+//     earlier. If the backward makes it again (passes/rematerialize.cpp), it is begun there, and the weight gradient
+//     comes behind the next reduction.
 // Each is waited for where it is read first.
 #include <algorithm>
 #include <optional>

@@ -54,7 +54,7 @@ std::vector<Pass> standard_passes(bool with_ring) {
                            {"fuse-loss-grad", fuse_loss_grad},
                            {"mark-rows", mark_rows},
                            {"multi-tensor", multi_tensor},
-                           {"remake", remake},
+                           {"rematerialize", rematerialize},
                            {"hoist", hoist}};
   if (!with_ring) std::erase_if(out, [](const Pass& p) { return p.name == "ring"; });
   return out;

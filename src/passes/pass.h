@@ -46,11 +46,11 @@ bool fuse_loss_grad(Graph& g);   // so does the logits' gradient with them
 bool mark_rows(Graph& g);        // of a table's gradient only the rows of the step's tokens are made and read
 bool multi_tensor(Graph& g);     // small ops on many gradients or parameters become one
 bool remove_dead(Graph& g);      // nodes whose results nobody reads
-bool remake(Graph& g);           // the backward makes activations' and norms' results again instead of keeping them
+bool rematerialize(Graph& g);    // the backward makes activations' and norms' results again instead of keeping them
 bool hoist(Graph& g);            // accumulations and the update's nodes stand right behind what they need
 
 // Which result of the op, a gradient, is the forward's made again; -1: none.
-int made_again(const AnyOp& op);
+int rematerialized_output(const AnyOp& op);
 
 // Not among them, as they are the user's choice: transfers between tensor-parallel ranks beside products, and those of
 // tokens to experts and back beside the shared expert. Also those of new weights beside the forward

@@ -70,8 +70,8 @@ class Stream {
     if (AnyOp(x).print() != AnyOp(y).print() || types_of(a) != types_of(b)) return false;
     const Window one{types_of(a), {{0, 1}}};
     const auto type = [&](const Target& t) { return one.type(g_.mesh, g_.type(leaves_of(t)[0])); };
-    const size_t hyper = size_t(x.hyper_at());
-    return a.node.ins[hyper] == b.node.ins[hyper] && type(a) == type(b) &&
+    const size_t step_scalars_in = size_t(x.step_scalars_in_at());
+    return a.node.ins[step_scalars_in] == b.node.ins[step_scalars_in] && type(a) == type(b) &&
            g_.type(a.weights).dtype == g_.type(b.weights).dtype;
   }
 
@@ -165,7 +165,7 @@ class Stream {
   Value updated(size_t w, Value window) {
     const Target& first = targets_[windows_[w][0].target];
     const Update like = op_of(first);
-    std::vector<Value> ins = {window, input(first, like.scalars_at()), input(first, like.hyper_at())};
+    std::vector<Value> ins = {window, input(first, like.scalars_at()), input(first, like.step_scalars_in_at())};
     for (const Part& p : windows_[w])
       ins.push_back(input(targets_[p.target], 1)), ins.push_back(targets_[p.target].weights);
     const std::vector<Value> outs = add(WindowUpdate{like.rule, like.decay, shape(w)}, std::move(ins));

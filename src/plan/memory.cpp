@@ -236,7 +236,7 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const 
       const auto [it, is_new] = index.emplace(v.name, plan.leaves.size());
       if (!is_new) {
         Leaf& old = plan.leaves[it->second];
-        if (v.pool.pool) old.pool = 0;  // which one is told below
+        if (v.bucket.bucket) old.bucket = 0;  // which one is told below
         if (has_slots(v.role)) old.slots = std::max(old.slots, spec.slots);
         check(old.type == v.type && old.role == v.role && old.host == v.host,
               "leaf {} is {} in one program and {} in another", v.name, to_string(old.type), to_string(v.type));
@@ -244,7 +244,7 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const 
       }
       plan.leaves.push_back({v.name, v.type, v.role, local_type(spec.graph->mesh, v.type).bytes()});
       plan.leaves.back().host = v.host;
-      if (v.pool.pool) plan.leaves.back().pool = 0;
+      if (v.bucket.bucket) plan.leaves.back().bucket = 0;
       if (has_slots(v.role)) plan.leaves.back().slots = spec.slots;
     }
   std::map<std::string, std::pair<const Graph*, Value>> by_name;  // pointers have another order on each rank
@@ -261,18 +261,18 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const 
       if (const i64 bytes = align_up(workspace(*spec.graph, *node)))
         plan.leaves.push_back({kept_workspace(spec.name, result), {DType::u8, {bytes}, whole(1)}, Role::kept, bytes});
   std::stable_sort(plan.leaves.begin(), plan.leaves.end(), [](const Leaf& a, const Leaf& b) {
-    return std::tuple(a.pool >= 0, a.host, a.role) < std::tuple(b.pool >= 0, b.host, b.role);
+    return std::tuple(a.bucket >= 0, a.host, a.role) < std::tuple(b.bucket >= 0, b.host, b.role);
   });
   index.clear();
   for (size_t i = 0; i < plan.leaves.size(); ++i) index[plan.leaves[i].name] = i;
   for (Leaf& l : plan.leaves)
-    if (i64& end = l.host ? plan.host_bytes : plan.leaf_bytes; l.pool < 0) l.offset = end, end += l.stride() * l.slots;
+    if (i64& at = l.host ? plan.host_bytes : plan.leaf_bytes; l.bucket < 0) l.offset = at, at += l.stride() * l.slots;
   for (const ProgramSpec& spec : programs)
     for (const ValueInfo& v : spec.graph->values) {
-      if (v.node >= 0 || !v.pool.pool) continue;
+      if (v.node >= 0 || !v.bucket.bucket) continue;
       Leaf& l = plan.leaves[index.at(v.name)];
-      l.pool = int(index.at(spec.graph->info(v.pool.pool).name));
-      l.offset = plan.leaves[size_t(l.pool)].offset + v.pool.element * size_of(v.type.dtype);
+      l.bucket = int(index.at(spec.graph->info(v.bucket.bucket).name));
+      l.offset = plan.leaves[size_t(l.bucket)].offset + v.bucket.element * size_of(v.type.dtype);
     }
   for (const ProgramSpec& spec : programs)
     for (const ValueInfo& v : spec.graph->values)

@@ -37,7 +37,7 @@ int Plan::index_of(const std::string& name) const { return int(&program(name) - 
 i64 Plan::bytes(Role role, bool host) const {
   i64 sum = 0;
   for (const Leaf& l : leaves)
-    if (l.role == role && l.host == host && l.pool < 0) sum += l.stride() * l.slots;
+    if (l.role == role && l.host == host && l.bucket < 0) sum += l.stride() * l.slots;
   return sum;
 }
 
@@ -146,13 +146,14 @@ static void verify(const Plan& plan, const Program& p) {
 
 void verify(const Plan& plan) {
   for (const Leaf& l : plan.leaves)
-    if (l.pool >= 0) {
-      const Leaf& pool = plan.leaves[size_t(l.pool)];
-      check(l.offset >= pool.offset && l.offset + l.bytes <= pool.offset + pool.bytes, "plan: leaf {} lies outside {}",
-            l.name, pool.name);
+    if (l.bucket >= 0) {
+      const Leaf& bucket = plan.leaves[size_t(l.bucket)];
+      check(l.offset >= bucket.offset && l.offset + l.bytes <= bucket.offset + bucket.bytes,
+            "plan: leaf {} lies outside {}", l.name, bucket.name);
     }
   for (size_t a = 0; a + 1 < plan.leaves.size(); ++a)
-    check(plan.leaves[a].pool >= 0 || plan.leaves[a + 1].pool >= 0 || plan.leaves[a].host != plan.leaves[a + 1].host ||
+    check(plan.leaves[a].bucket >= 0 || plan.leaves[a + 1].bucket >= 0 ||
+              plan.leaves[a].host != plan.leaves[a + 1].host ||
               plan.leaves[a].offset + plan.leaves[a].stride() * plan.leaves[a].slots <= plan.leaves[a + 1].offset,
           "plan: leaf {} overlaps leaf {}", plan.leaves[a].name, plan.leaves[a + 1].name);
   for (const Program& p : plan.programs) verify(plan, p);

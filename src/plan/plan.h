@@ -22,7 +22,7 @@ struct Leaf {
   Role role;
   i64 bytes = 0, offset = 0;  // of one rank
   int slots = 1;              // copies, one behind another: a run of a program is told which one it works on
-  int pool = -1;              // the leaf in whose memory it lies
+  int bucket = -1;            // the leaf in whose memory it lies
   bool host = false;          // it lies in the host's memory, where the device has its own
   i64 stride() const { return align_up(bytes); }  // from one copy to the next
 };

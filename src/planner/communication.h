@@ -9,7 +9,7 @@ namespace megalith {
 
 // What one rank sends in a step over a group of axes, with ring algorithms.
 struct Sent {
-  std::string axes;  // "tk tr"
+  std::string axes;  // "tp_kv tp_rep"
   double bytes = 0;
   double times = 0;  // collectives, or messages between pipeline stages
 };

@@ -46,7 +46,7 @@ static std::string recompute_line(const Options& o, const PlannedStep& step) {
 }
 
 // What the forward need not keep as the backward makes it again on the way.
-static std::string remake_line(const Plan& plan) {
+static std::string rematerialized_line(const Plan& plan) {
   i64 bytes = 0;
   const auto training = std::find_if(plan.programs.begin(), plan.programs.end(),
                                      [](const Program& p) { return p.name == "micro-batch"; });
@@ -58,7 +58,7 @@ static std::string remake_line(const Plan& plan) {
       std::ranges::find(p.instructions, Phase::backward, &Instruction::phase) - p.instructions.begin();
   for (const Instruction& in : p.instructions) {
     if (in.phase == Phase::forward && !in.ins.empty()) given.emplace(in.ins[0], in.outs[0]);
-    const int y = made_again(in.op);
+    const int y = rematerialized_output(in.op);
     const auto result = y < 0 ? given.end() : given.find(in.ins[1]);
     const bool kept = result != given.end() && p.buffers[size_t(result->second)].last >= backward;  // for others
     if (y >= 0 && !kept && !repeated.count(in.ins[1])) bytes += p.buffers[in.outs[size_t(y)]].bytes;
@@ -108,7 +108,7 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   out += fmt::format("  model flops per iteration    {:>16.4g}\n", size.flops() * double(BatchSizes(o).largest()));
   out += expert_lines(o) + memory_table(step.plan);
   out += offload_line(step.plan) + activation_offload_lines(o.offload, step);
-  out += remake_line(step.plan) + quantize_lines(o, step);
+  out += rematerialized_line(step.plan) + quantize_lines(o, step);
   if (step.unrecomputed_bytes > 0) out += recompute_line(o, step);
   for (const Sent& sent : sent_a_step(step, micro_batches(o)))
     out += row(fmt::format("sent a step over {}", sent.axes), i64(sent.bytes));

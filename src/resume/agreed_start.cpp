@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 
 namespace megalith {
 namespace {
@@ -25,7 +25,7 @@ void verify(RunStart& start, Ranks& ranks) {
   const std::string mine = identity_of(start.place());
   const std::vector<std::string> all = ranks.all_gather(mine);
   const Share share{int(std::count(all.begin(), all.begin() + ranks.rank(), mine)), int(std::ranges::count(all, mine))};
-  together(ranks, [&] { start.verify(share); });
+  on_all_ranks(ranks, [&] { start.verify(share); });
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ void verify(RunStart& start, Ranks& ranks) {
 RunStart agreed_start(const Options& options, Ranks& ranks, std::optional<i64> no_later_than) {
   for (;;) {
     std::optional<RunStart> start;
-    together(ranks, [&] { start.emplace(options, StartChoice{.no_later_than = no_later_than}); });
+    on_all_ranks(ranks, [&] { start.emplace(options, StartChoice{.no_later_than = no_later_than}); });
     std::vector<i64> found;  // by rank; -1: none
     const std::vector<std::string> all =
         ranks.all_gather(fmt::format("{} {}", start->iteration().value_or(-1), start->passed_over()));

@@ -125,8 +125,8 @@ Manifest manifest_of(const Options& options, const RunProgress& progress, const 
 }
 
 RunStart::RunStart(const Options& options, const StartChoice& choice)
-    : load_(choice.copy ? choice.copy->path : options.train.load),
-      is_copy_(choice.copy || choice.snapshot),
+    : load_(choice.non_persistent ? choice.non_persistent->path : options.train.load),
+      is_non_persistent_(choice.non_persistent || choice.snapshot),
       is_snapshot_(choice.snapshot != nullptr),
       parallel_(options.parallel),
       seed_(u64(options.train.seed)),
@@ -139,7 +139,7 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
 }
 
 void RunStart::open(const Options& options, const StartChoice& choice) {
-  const auto place = find_loadable(load_, is_copy_ ? 0 : options.train.ckpt_step);
+  const auto place = find_loadable(load_, is_non_persistent_ ? 0 : options.train.ckpt_step);
   if (!place) {
     check(!options.train.exit_on_missing_checkpoint, "--load {}: no checkpoint is there", load_);
     check(options.train.ckpt_step == 0, "--ckpt-step {}: there is no checkpoint in {}; leave it out to start anew",
@@ -149,13 +149,13 @@ void RunStart::open(const Options& options, const StartChoice& choice) {
     check(below.empty(), "--load {}: no checkpoint is there, but {} holds one", load_, below);
     return;
   }
-  AnyOpenOptions how = open_options(is_copy_ ? 0 : options.train.ckpt_step);
+  AnyOpenOptions how = open_options(is_non_persistent_ ? 0 : options.train.ckpt_step);
   how.vocab_size = options.model.vocab_size;
   how.no_later_than = choice.no_later_than;
   // The ranks of a data-parallel group hold the same, unless they share out the state.
   const ParallelConfig& p = options.parallel;
   how.past_cache = p.use_distributed_optimizer || p.data_parallel_size() * p.context_parallel_size == 1;
-  how.whole = !choice.copy || !choice.copy->own;
+  how.whole = !choice.non_persistent || !choice.non_persistent->own;
   checkpoint_ = open_any_checkpoint(*place, how);
   read_opened(options);
 }
@@ -178,7 +178,7 @@ void RunStart::read_opened(const Options& options) {
 }
 
 std::string RunStart::overwriting(const TrainConfig& t) const {
-  if (t.save.empty() || is_copy_) return {};
+  if (t.save.empty() || is_non_persistent_) return {};
   // Its directory may be a link to another disk; or --load one to it.
   const auto is_in_save = [&](const std::string& path) {
     const fs::path place = fs::path(path + "/").lexically_normal().parent_path();

@@ -6,8 +6,8 @@
 
 #include "ckpt/any_checkpoint.h"
 #include "data/dataset.h"
-#include "resume/copies.h"
 #include "resume/interval.h"
+#include "resume/non_persistent.h"
 #include "settings/options.h"
 #include "step/model_state.h"
 #include "step/trainer.h"
@@ -27,9 +27,9 @@ Manifest manifest_of(const Options& options, const RunProgress& progress, const 
 
 // Where to begin instead of with the latest checkpoint of --load.
 struct StartChoice {
-  std::optional<FoundCopy> copy{};            // a copy that is newer than it
-  std::shared_ptr<AnyCheckpoint> snapshot{};  // one in memory that is newer than both
-  std::optional<i64> no_later_than{};         // newer checkpoints are as if they were not there
+  std::optional<FoundNonPersistent> non_persistent{};  // a copy that is newer than it
+  std::shared_ptr<AnyCheckpoint> snapshot{};           // one in memory that is newer than both
+  std::optional<i64> no_later_than{};                  // newer checkpoints are as if they were not there
 };
 
 // Where a run begins: nowhere (random weights), in a checkpoint (ours or Megatron's) or in a Hugging Face model
@@ -52,8 +52,8 @@ class RunStart {
 
   const RunProgress& progress() const { return progress_; }  // zero with --finetune or for a hub directory
   const Schedules& schedules() const { return schedules_; }
-  std::optional<i64> iteration() const;      // of the checkpoint; none if there is none
-  bool is_copy() const { return is_copy_; }  // or a snapshot
+  std::optional<i64> iteration() const;                          // of the checkpoint; none if there is none
+  bool is_non_persistent() const { return is_non_persistent_; }  // or a snapshot
   std::optional<i64> snapshot() const { return is_snapshot_ ? iteration() : std::nullopt; }  // its iteration
   bool resumes() const { return checkpoint_ && checkpoint_->format != CkptFormat::hf && !from_zero_; }
   // Reads or draws the weights, and reads the optimizer's state if there is one. Of what is read from a native
@@ -70,7 +70,7 @@ class RunStart {
   std::string overwriting(const TrainConfig& train) const;  // what speaks against saving there; "" if nothing
 
   std::string load_;
-  bool is_copy_, is_snapshot_;
+  bool is_non_persistent_, is_snapshot_;
   ParallelConfig parallel_;
   u64 seed_;
   bool from_zero_ = false;  // weights only, from iteration 0

@@ -7,7 +7,7 @@
 #include "base/canonical_path.h"
 #include "base/log.h"
 #include "ckpt/native/checkpoint_layout.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 #include "resume/agreed_snapshot.h"
 #include "resume/agreed_start.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 RunStart opened(const Options& options, Ranks& ranks, const StartChoice& choice) {
   std::optional<RunStart> start;
-  together(ranks, [&] {
+  on_all_ranks(ranks, [&] {
     start.emplace(options, choice);
     start->check_accepted();
   });
@@ -27,7 +27,7 @@ RunStart opened(const Options& options, Ranks& ranks, const StartChoice& choice)
 // What the first of the ranks that found damage says; empty if none did.
 std::string damage(Ranks& ranks, const RunStart& start, ModelState& model) {
   std::string found;
-  together(ranks, [&] {
+  on_all_ranks(ranks, [&] {
     try {
       start.fill(model);
     } catch (const DamagedCheckpoint& e) {
@@ -51,17 +51,17 @@ RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damag
     error = std::current_exception(), what = e.what();
   }
   const i64 iteration = start ? start->iteration().value_or(-1) : -1;
-  const auto copy = newer_copy(options, ranks, iteration, damaged.copy);
+  const auto non_persistent = newer_non_persistent(options, ranks, iteration, damaged.non_persistent);
   const bool goes_on =
       canonical_path(options.train.load) == canonical_path(options.train.save) && !options.train.finetune;
-  const i64 on_disk = !goes_on ? -1 : copy ? copy->iteration : iteration;
+  const i64 on_disk = !goes_on ? -1 : non_persistent ? non_persistent->iteration : iteration;
   if (auto snapshot = agreed_snapshot(options, ranks, on_disk)) {
     log::say("  goes on from the snapshot of iteration {} in the agents' memory", snapshot->manifest.iteration);
     return opened(options, ranks, {.snapshot = std::make_shared<AnyCheckpoint>(std::move(*snapshot))});
   }
-  if (!copy && error) std::rethrow_exception(error);
-  if (!copy) {
-    together(ranks, [&] { start->check_accepted(); });
+  if (!non_persistent && error) std::rethrow_exception(error);
+  if (!non_persistent) {
+    on_all_ranks(ranks, [&] { start->check_accepted(); });
     if (const std::string& load = options.train.load; !load.empty() && start->place().empty()) {
       if (!std::filesystem::exists(load)) log::warn("--load {}: there is no such directory yet", load);
       log::say("  no checkpoint in {}: starting from random weights", load);
@@ -69,7 +69,7 @@ RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damag
     return std::move(*start);
   }
   if (error) log::warn("{}; loading the non-persistent checkpoint", what);
-  return opened(options, ranks, {.copy = copy});
+  return opened(options, ranks, {.non_persistent = non_persistent});
 }
 
 RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelState& model) {
@@ -78,15 +78,17 @@ RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelS
     const std::string problem = damage(ranks, start, model);
     if (problem.empty()) break;
     const TrainConfig& t = options.train;
-    const bool is_copy = start.is_copy();
-    check(is_copy || t.ckpt_step == 0, "[load] {}; leave out --ckpt-step to load the newest whole checkpoint", problem);
+    const bool is_non_persistent = start.is_non_persistent();
+    check(is_non_persistent || t.ckpt_step == 0, "[load] {}; leave out --ckpt-step to load the newest whole checkpoint",
+          problem);
     log::warn("[load] {}; looking for an older one", problem);
     model.forget_moments();  // what was read of them: the next start may have none
-    (is_copy ? known.copy : known.checkpoint) = start.iteration();
+    (is_non_persistent ? known.non_persistent : known.checkpoint) = start.iteration();
     start = choose_start(options, ranks, known);
-    check(is_copy || start.iteration() != known.checkpoint, "[load] {}, and --load names this one checkpoint", problem);
+    check(is_non_persistent || start.iteration() != known.checkpoint, "[load] {}, and --load names this one checkpoint",
+          problem);
   }
-  together(ranks, [&] {
+  on_all_ranks(ranks, [&] {
     if (start.iteration()) model.finish();
   });
   start.say_filled();

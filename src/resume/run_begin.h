@@ -6,7 +6,7 @@ namespace megalith {
 
 // Iterations that turned out to be damaged: only what is older is taken.
 struct Damaged {
-  std::optional<i64> checkpoint{}, copy{};
+  std::optional<i64> checkpoint{}, non_persistent{};
 };
 
 // --load's latest checkpoint, or a copy that is newer. Error on all ranks if it fails on one.

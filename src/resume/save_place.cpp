@@ -8,7 +8,7 @@
 #include "ckpt/any_checkpoint.h"
 #include "ckpt/native/checkpoint_layout.h"
 #include "ckpt/tensors/files.h"
-#include "resume/copies.h"
+#include "resume/non_persistent.h"
 
 namespace megalith {
 
@@ -30,17 +30,17 @@ SavePlaces take_save_places(const TrainConfig& t, int rank) {
   SavePlaces places;
   if (t.save.empty()) return places;
   places.save = take("--save", t.save, rank == 0);
-  if (t.non_persistent_ckpt_type == CopyType::none) return places;
-  const bool own = t.non_persistent_ckpt_type == CopyType::local;
+  if (t.non_persistent_ckpt_type == NonPersistentType::none) return places;
+  const bool own = t.non_persistent_ckpt_type == NonPersistentType::local;
   const char* flag = own ? "--non-persistent-local-ckpt-dir" : "--non-persistent-global-ckpt-dir";
-  const std::string copies = copy_directory(t, rank);
-  places.copies = take(flag, copies, own || rank == 0);
-  if (places.copies) check_our_copies(flag, copies, t);
+  const std::string non_persistent = non_persistent_directory(t, rank);
+  places.non_persistent = take(flag, non_persistent, own || rank == 0);
+  if (places.non_persistent) check_our_non_persistent(flag, non_persistent, t);
   return places;
 }
 
 void SavePlaces::check_not_taken_over() const {
-  for (const SaveLock* place : {save.get(), copies.get()})
+  for (const SaveLock* place : {save.get(), non_persistent.get()})
     if (place) place->check_not_taken_over();
 }
 

@@ -10,7 +10,7 @@ namespace megalith {
 
 // The directories that one rank holds for its run; nullptr: another rank holds it, or nothing is saved there.
 struct SavePlaces {
-  std::unique_ptr<SaveLock> save, copies;
+  std::unique_ptr<SaveLock> save, non_persistent;
 
   // Error if another job has taken one of them over.
   void check_not_taken_over() const;

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "ckpt/native/shards.h"
 #include "ckpt/torch/megatron_save.h"
-#include "resume/copies.h"
+#include "resume/non_persistent.h"
 #include "settings/precision.h"
 
 namespace megalith {
@@ -32,7 +32,7 @@ Saver::Saver(const Options& options, const ModelState& model, Ranks& ranks, cons
 }
 
 bool Saver::saves_at(i64 iteration) const { return !t_.save.empty() && is_due(t_.save_interval, iteration); }
-bool Saver::copies_at(i64 iteration) const {
+bool Saver::saves_non_persistent_at(i64 iteration) const {
   return !t_.save.empty() && is_due(t_.non_persistent_save_interval, iteration) && !saves_at(iteration);
 }
 
@@ -42,12 +42,12 @@ void Saver::save(const RunProgress& progress, const Schedules& schedules) {
   start({t_.save, std::move(options), true, false}, progress, schedules);
 }
 
-void Saver::save_copy(const RunProgress& progress, const Schedules& schedules) {
-  const bool own = t_.non_persistent_ckpt_type == CopyType::local;
+void Saver::save_non_persistent(const RunProgress& progress, const Schedules& schedules) {
+  const bool own = t_.non_persistent_ckpt_type == NonPersistentType::local;
   SaveOptions options{.keep_last = 1};
-  options.may_remove = [this](const std::string& path) { return is_our_copy(path, t_); };
-  options.still_ours = still_ours(places_.copies.get());
-  start({copy_directory(t_, ranks_.rank()), std::move(options), false, own}, progress, schedules);
+  options.may_remove = [this](const std::string& path) { return is_our_non_persistent(path, t_); };
+  options.still_ours = still_ours(places_.non_persistent.get());
+  start({non_persistent_directory(t_, ranks_.rank()), std::move(options), false, own}, progress, schedules);
 }
 
 void Saver::start(const Target& target, const RunProgress& progress, const Schedules& schedules) {
@@ -68,7 +68,7 @@ void Saver::start(const Target& target, const RunProgress& progress, const Sched
 std::unique_ptr<PartWriter> Saver::prepare(const Target& target, const RunProgress& progress,
                                            const Schedules& schedules) {
   Manifest manifest = manifest_of(o_, progress, schedules);
-  if (!target.persistent) mark_copy(manifest, {start_, ranks_.rank()}, t_.save);
+  if (!target.persistent) mark_non_persistent(manifest, {start_, ranks_.rank()}, t_.save);
   job_->blocks.emplace(model_, StateShare{!t_.no_save_optim, t_.ckpt_fully_parallel_save, target.own}, t_.async_save);
   const std::vector<SaveTensor>& tensors = job_->blocks->tensors();
   SaveOptions options = target.options;
@@ -100,8 +100,8 @@ void Saver::end(const BackgroundSave::Outcome& outcome) {
     return log::warn("{} at iteration {} was not saved, training goes on: {}; earlier checkpoints are intact", what,
                      job->iteration, outcome.error);
   if (job->persistent) saved_ = job->iteration;
-  const SaveLock* held = places_.copies ? places_.copies.get() : places_.save.get();
-  remove_later_copies(o_, ranks_.rank(), job->iteration, still_ours(held));
+  const SaveLock* held = places_.non_persistent ? places_.non_persistent.get() : places_.save.get();
+  remove_later_non_persistent(o_, ranks_.rank(), job->iteration, still_ours(held));
   log::say("  successfully saved {} from iteration {:7d} to {}", what, job->iteration, job->dir);
   const double mib = double(job->blocks->written()) / (1 << 20);
   log::say("  this rank wrote {:.1f} MiB of it in {:.3f} s, {:.0f} MiB/s", mib, seconds, mib / seconds);

@@ -24,12 +24,12 @@ class Saver {
         i64 saved);
 
   bool saves_at(i64 iteration) const;  // under --save
-  bool copies_at(i64 iteration) const;
+  bool saves_non_persistent_at(i64 iteration) const;
 
   // All of these on all ranks at the same time. Whatever goes wrong is a warning: training goes on, and earlier
   // checkpoints are untouched. A save that is still being written is waited for before the next one begins.
   void save(const RunProgress& progress, const Schedules& schedules);
-  void save_copy(const RunProgress& progress, const Schedules& schedules);
+  void save_non_persistent(const RunProgress& progress, const Schedules& schedules);
   void poll();    // between steps: takes a background save further
   void finish();  // waits until nothing is being written
   // What became of those under --save that ended since the last call.

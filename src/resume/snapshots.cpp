@@ -16,9 +16,9 @@
 #include "base/log.h"
 #include "base/one_line.h"
 #include "base/process_memory.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 #include "config/file.h"
-#include "resume/copies.h"
+#include "resume/non_persistent.h"
 #include "resume/snapshot_slot.h"
 
 namespace megalith {
@@ -66,7 +66,7 @@ Snapshots::Snapshots(const Options& options, const ModelState& model, Ranks& ran
   // One node's ranks can read each other's slots; over nodes each needs all that it holds.
   share_ = {.with_optimizer = true, .shared = true, .whole = place.local_size < place.size};
   start_ = name_of_start(ranks);
-  together(ranks, [&] {
+  on_all_ranks(ranks, [&] {
     check(i64(lent_.fds.size()) >= i64{kSnapshotSlots} * place.local_size,
           "--snapshot-steps: the agent lends {} memory files to {} ranks: start the run by `megalith launch`",
           lent_.fds.size(), place.local_size);

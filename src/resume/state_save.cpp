@@ -11,7 +11,7 @@ namespace megalith {
 StateShare largest_share(const TrainConfig& t) {
   return {.with_optimizer = !t.no_save_optim,
           .shared = t.ckpt_fully_parallel_save,
-          .whole = t.non_persistent_ckpt_type == CopyType::local};
+          .whole = t.non_persistent_ckpt_type == NonPersistentType::local};
 }
 
 // A file more is worth its while only if it is large.

@@ -67,7 +67,7 @@ std::string sequence_parallel_divides(const Options& o) {
 
 std::string all_to_all_divides(const Options& o) {
   const ParallelConfig& p = o.parallel;
-  const i64 tk = std::gcd(p.tensor_model_parallel_size, o.model.groups()), groups = o.model.groups() / tk;
+  const i64 tp_kv = std::gcd(p.tensor_model_parallel_size, o.model.groups()), groups = o.model.groups() / tp_kv;
   if (p.cp_comm_type != CpCommType::a2a || p.context_parallel_size == 1 || groups % p.context_parallel_size == 0)
     return {};
   return fmt::format(

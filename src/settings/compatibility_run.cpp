@@ -79,7 +79,7 @@ bool same_place(const std::string& a, const std::string& b) {
   return !a.empty() && canonical_path(a) == canonical_path(b);
 }
 
-std::string copies(const Options& o) {
+std::string non_persistent(const Options& o) {
   const TrainConfig& t = o.train;
   const bool any = t.non_persistent_save_interval > 0;
   for (const auto& [flag, dir] : {std::pair("--non-persistent-global-ckpt-dir", t.non_persistent_global_ckpt_dir),
@@ -90,13 +90,13 @@ std::string copies(const Options& o) {
             "{} {} is {}: of the copies only the latest stays, so checkpoints would be deleted there: choose another "
             "directory",
             flag, dir, other);
-  if (!t.non_persistent_global_ckpt_dir.empty() && t.non_persistent_ckpt_type != CopyType::global)
+  if (!t.non_persistent_global_ckpt_dir.empty() && t.non_persistent_ckpt_type != NonPersistentType::global)
     return "--non-persistent-global-ckpt-dir has no effect without --non-persistent-ckpt-type global";
-  if (!t.non_persistent_local_ckpt_dir.empty() && t.non_persistent_ckpt_type != CopyType::local)
+  if (!t.non_persistent_local_ckpt_dir.empty() && t.non_persistent_ckpt_type != NonPersistentType::local)
     return "--non-persistent-local-ckpt-dir has no effect without --non-persistent-ckpt-type local";
   if (any && t.save.empty()) return "--non-persistent-save-interval needs --save, where lasting checkpoints go";
-  if (any == (t.non_persistent_ckpt_type != CopyType::none))
-    return any && t.non_persistent_ckpt_type == CopyType::local && t.non_persistent_local_ckpt_dir.empty()
+  if (any == (t.non_persistent_ckpt_type != NonPersistentType::none))
+    return any && t.non_persistent_ckpt_type == NonPersistentType::local && t.non_persistent_local_ckpt_dir.empty()
                ? "--non-persistent-ckpt-type local needs --non-persistent-local-ckpt-dir, a directory on each host"
                : "";
   return "--non-persistent-save-interval and --non-persistent-ckpt-type come together: give both, or neither";
@@ -253,7 +253,7 @@ std::vector<Rule> run_rules() {
       {"flags about stragglers come with log-straggler, which is for several ranks", Topic::run, Action::warn,
        straggler},
       {"save-retain-interval is a multiple of save-interval", Topic::run, Action::refuse, retained},
-      {"non-persistent checkpoints have an interval and a place", Topic::run, Action::refuse, copies},
+      {"non-persistent checkpoints have an interval and a place", Topic::run, Action::refuse, non_persistent},
       {"dist-ckpt-workers is a small number", Topic::run, Action::refuse, workers},
       {"flags about loading come with load", Topic::run, Action::warn, load_place},
   };

@@ -32,7 +32,7 @@ enum class LogLevel { debug, info, warning, error };
 
 enum class TimingLogOption { max, minmax, all };  // of the ranks' times
 
-enum class CopyType { none, global, local };  // of saves of which only the latest stays
+enum class NonPersistentType { none, global, local };  // of saves of which only the latest stays
 
 inline constexpr i64 kAutoSaveInterval = -1;  // of --save-interval: chosen by the run itself
 
@@ -81,7 +81,7 @@ struct TrainConfig {
   bool ckpt_fully_parallel_save = true;  // ranks that hold the same state share the writing
   i64 dist_ckpt_workers = 2;             // threads of a rank that write
   i64 non_persistent_save_interval = 0;  // more saves, of which only the latest stays; 0: none
-  CopyType non_persistent_ckpt_type = CopyType::none;
+  NonPersistentType non_persistent_ckpt_type = NonPersistentType::none;
   std::string non_persistent_global_ckpt_dir;
   std::string non_persistent_local_ckpt_dir;
   i64 ckpt_step = 0;                  // load this iteration; 0: the latest

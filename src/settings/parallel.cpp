@@ -15,12 +15,12 @@
 namespace megalith {
 
 Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
-  const i64 tk = std::gcd(p.tensor_model_parallel_size, model.groups());
+  const i64 tp_kv = std::gcd(p.tensor_model_parallel_size, model.groups());
   const bool mixture = model.moe.num_experts > 0;  // else nothing asks for the expert view
   return make_mesh({.dp = int(p.data_parallel_size()),
                     .cp = int(p.context_parallel_size),
-                    .tk = int(tk),
-                    .tr = int(p.tensor_model_parallel_size / tk),
+                    .tp_kv = int(tp_kv),
+                    .tp_rep = int(p.tensor_model_parallel_size / tp_kv),
                     .pp = int(p.stages()),
                     .ep = mixture ? int(p.expert_model_parallel_size) : 1,
                     .etp = mixture ? int(p.expert_tensor_parallel_size) : 0});

@@ -48,7 +48,7 @@ struct ParallelConfig {
   bool overlap_grad_reduce = false;        // beside the backward
   bool overlap_param_gather = false;       // beside the next forward
   bool grad_reduce_in_bf16 = false;        // over the ranks; each rank's own sums: main_grads_dtype
-  i64 ddp_bucket_size = 0;                 // elements of a pool; 0: Megatron's default
+  i64 ddp_bucket_size = 0;                 // elements of a bucket; 0: Megatron's default
   double distributed_timeout_minutes = 10;
   LayoutChoice layout = LayoutChoice::flags;
 
@@ -67,7 +67,7 @@ PipelineSpec pipeline_of(const ParallelConfig& p, const ModelConfig& model, int 
 // Layers of each virtual stage as --pipeline-model-parallel-layout auto shares them out.
 std::vector<i64> balanced_layers(const ParallelConfig& p, const ModelConfig& model);
 
-// tk = gcd(tp, KV groups), tr = tp / tk.
+// tp_kv = gcd(tp, KV groups), tp_rep = tp / tp_kv.
 Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model);
 ParallelStyle style_of(const ParallelConfig& p);
 

@@ -77,7 +77,7 @@ StepSpec step_spec(const Options& o, int stage) {
   s.mode.tally_experts = o.train.log_expert_load || s.mode.tally_layers || o.train.save_tokens_per_expert_interval > 0;
   s.recompute = o.recompute, s.offload = o.offload;
   s.quantize = {o.quantize, o.model.num_layers, s.mode.seed};
-  s.shard_optimizer = o.parallel.use_distributed_optimizer, s.pool_size = o.parallel.ddp_bucket_size;
+  s.shard_optimizer = o.parallel.use_distributed_optimizer, s.bucket_size = o.parallel.ddp_bucket_size;
   s.traffic = {o.parallel.overlap_grad_reduce, o.parallel.overlap_param_gather, o.parallel.tp_comm_overlap,
                o.parallel.cp_comm_type == CpCommType::p2p, o.parallel.moe_shared_expert_overlap};
   s.train = !o.train.skip_train, s.evaluate = o.train.evaluates();

@@ -18,8 +18,9 @@ i64 state_share_bytes(const PlannedStep& step, const StateShare& share) {
     return bytes;
   };
   i64 bytes = 0;
-  for (const Pool& pool : step.pools) bytes += element(pool.name) * local_type(plan.mesh, pool.shard).elements();
-  for (const Parameter& p : step.pools.empty() ? step.parameters : std::vector<Parameter>()) {
+  for (const Bucket& bucket : step.buckets)
+    bytes += element(bucket.name) * local_type(plan.mesh, bucket.shard).elements();
+  for (const Parameter& p : step.buckets.empty() ? step.parameters : std::vector<Parameter>()) {
     i64 holders = 1;
     for (Axis a : groups::stage)
       if (share.shared && !share.whole && !p.type.layout.state(a).is_split()) holders *= plan.mesh.n(a);
@@ -56,11 +57,11 @@ namespace {
 // Bytes of a copy of an element: of the leaf, and of what it is joined with.
 i64 copied_element(const Leaf& leaf) { return leaf.type.dtype == DType::u16 ? 4 : size_of(leaf.type.dtype); }
 
-void widen(DType type, const std::byte* near, std::span<float> out) {
+void widen(DType type, const std::byte* bf16_half, std::span<float> out) {
   if (type == DType::bf16)
-    std::copy_n(reinterpret_cast<const bf16*>(near), out.size(), out.begin());
+    std::copy_n(reinterpret_cast<const bf16*>(bf16_half), out.size(), out.begin());
   else
-    std::copy_n(reinterpret_cast<const f16*>(near), out.size(), out.begin());
+    std::copy_n(reinterpret_cast<const f16*>(bf16_half), out.size(), out.begin());
 }
 
 }  // namespace
@@ -88,9 +89,9 @@ StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool 
       const i64 element = size_of(leaf.type.dtype);
       copies.push_back({&leaf, piece.begin * element, {to, size_t(n * element)}});
     };
-    const auto join = [&](const std::byte* near, const std::byte* rest) {
-      out.fill = [near, rest](i64 first, i64 elements, std::byte* to) {
-        join_floats(near + 2 * first, rest + 2 * first, {reinterpret_cast<float*>(to), size_t(elements)});
+    const auto join = [&](const std::byte* bf16_half, const std::byte* low_half) {
+      out.fill = [bf16_half, low_half](i64 first, i64 elements, std::byte* to) {
+        join_floats(bf16_half + 2 * first, low_half + 2 * first, {reinterpret_cast<float*>(to), size_t(elements)});
       };
     };
     if (copied && piece.leaf->type.dtype == piece.dtype) {
@@ -98,14 +99,14 @@ StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool 
       copy(*piece.leaf, memory + at);
     } else if (const DType type = piece.leaf->type.dtype; copied && (type == DType::bf16 || type == DType::f16)) {
       copy(*piece.leaf, memory + at);
-      out.fill = [type, near = memory + at](i64 first, i64 elements, std::byte* to) {
-        widen(type, near + 2 * first, {reinterpret_cast<float*>(to), size_t(elements)});
+      out.fill = [type, bf16_half = memory + at](i64 first, i64 elements, std::byte* to) {
+        widen(type, bf16_half + 2 * first, {reinterpret_cast<float*>(to), size_t(elements)});
       };
     } else if (copied) {
       copy(*piece.beside, memory + at), copy(*piece.leaf, memory + at + 2 * n);
       join(memory + at, memory + at + 2 * n);
     } else if (const SplitView seen = model.split_view(piece)) {
-      join(seen.near, seen.rest);
+      join(seen.bf16_half, seen.low_half);
     } else if (!(out.data = model.host_view(piece))) {
       out.fill = [this, &from = piece](i64 begin, i64 n, std::byte* to) {
         const std::lock_guard lock(reading_);

@@ -31,41 +31,41 @@ void ModelState::run(const std::string& program) const {
 }
 
 void ModelState::finish() {
-  if (!step_.pools.empty()) run("spread weights");
+  if (!step_.buckets.empty()) run("spread weights");
 }
 
 namespace {
 
-bool lies_in(const Leaf& member, const Leaf& pool) {
-  return member.offset >= pool.offset && member.offset + member.bytes <= pool.offset + pool.bytes;
+bool lies_in(const Leaf& member, const Leaf& bucket) {
+  return member.offset >= bucket.offset && member.offset + member.bytes <= bucket.offset + bucket.bytes;
 }
 
 }  // namespace
 
-// A cut optimizer's state: where the parameter's gradient lies in its pool, and what of the pool is this rank's.
+// A cut optimizer's state: where the parameter's gradient lies in its bucket, and what of the bucket is this rank's.
 ModelState::Place ModelState::place_of(const StateTensor& t) const {
   const Plan& plan = step_.plan;
   const Parameter& p = *t.parameter;
   const i64 elements = local_type(plan.mesh, p.type).elements();
   if (!t.is_trained) return {&plan.leaf(p.name), nullptr, 0, 0, elements};
-  if (step_.pools.empty()) {
+  if (step_.buckets.empty()) {
     const Leaf *leaf = plan.find_leaf(fmt::format("{}.{}", p.name, t.suffix)),
                *weights = t.is_weight ? plan.find_leaf(p.name) : nullptr;
     return {leaf ? leaf : weights, leaf ? weights : nullptr, 0, 0, elements};
   }
   const Leaf& gradient = plan.leaf(gradient_name(p.name));
-  for (const Pool& pool : step_.pools) {
-    const Leaf& whole = plan.leaf(pool.name + ".grad");
+  for (const Bucket& bucket : step_.buckets) {
+    const Leaf& whole = plan.leaf(bucket.name + ".grad");
     if (!lies_in(gradient, whole)) continue;
-    const Leaf *leaf = plan.find_leaf(fmt::format("{}.{}", pool.name, t.suffix)),
-               *beside = t.is_weight && pool.has_copy() ? &plan.leaf(pool.name + ".shard") : nullptr;
+    const Leaf *leaf = plan.find_leaf(fmt::format("{}.{}", bucket.name, t.suffix)),
+               *beside = t.is_weight && bucket.has_copy() ? &plan.leaf(bucket.name + ".shard") : nullptr;
     const i64 start = (gradient.offset - whole.offset) / size_of(whole.type.dtype);
-    Run mine = index_runs(plan.mesh, pool.shard.shape, pool.shard.layout, coord_, pool.cut_dim()).at(0);
-    if (pool.stacked) mine.start *= elements, mine.length *= elements;
+    Run mine = index_runs(plan.mesh, bucket.shard.shape, bucket.shard.layout, coord_, bucket.cut_dim()).at(0);
+    if (bucket.stacked) mine.start *= elements, mine.length *= elements;
     const i64 begin = std::max(start, mine.start), end = std::min(start + elements, mine.start + mine.length);
     return {leaf, beside, begin - mine.start, begin - start, std::max<i64>(0, end - begin)};
   }
-  fail("{} lies in no pool", p.name);
+  fail("{} lies in no bucket", p.name);
 }
 
 // Of elements of the local block those in rows that exist: rows are dim 0, so they come first.
@@ -103,7 +103,7 @@ std::vector<StatePiece> ModelState::saved_pieces(const StateTensor& t, bool shar
   if (counts_elsewhere(*t.parameter)) return {};
   const Mesh& mesh = step_.plan.mesh;
   const Type& type = t.parameter->type;
-  const bool cut = t.is_trained && !step_.pools.empty();  // then over all ranks that have copies of the weight
+  const bool cut = t.is_trained && !step_.buckets.empty();  // then over all ranks that have copies of the weight
   i64 holders = 1, mine = 0;
   for (Axis a : groups::stage) {
     if (type.layout.state(a).is_split() || (cut && type.layout.state(a) == kCopy)) continue;
@@ -123,8 +123,8 @@ std::vector<StatePiece> ModelState::saved_pieces(const StateTensor& t, bool shar
 
 SplitView ModelState::split_view(const StatePiece& piece) const {
   if (piece.leaf->type.dtype != DType::u16) return {};
-  const std::byte *near = interpreter_.host_view(*piece.beside), *rest = interpreter_.host_view(*piece.leaf);
-  return near && rest ? SplitView{near + 2 * piece.begin, rest + 2 * piece.begin} : SplitView{};
+  const std::byte *bf16_half = interpreter_.host_view(*piece.beside), *low_half = interpreter_.host_view(*piece.leaf);
+  return bf16_half && low_half ? SplitView{bf16_half + 2 * piece.begin, low_half + 2 * piece.begin} : SplitView{};
 }
 
 std::byte* ModelState::host_view(const StatePiece& piece) const {

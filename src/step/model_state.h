@@ -43,8 +43,8 @@ RowsToShare rows_to_share(const Type& local, i64 holders);
 
 // The weights in bf16 and what those lack, of a piece's first element on.
 struct SplitView {
-  const std::byte *near = nullptr, *rest = nullptr;
-  explicit operator bool() const { return near && rest; }
+  const std::byte *bf16_half = nullptr, *low_half = nullptr;
+  explicit operator bool() const { return bf16_half && low_half; }
 };
 
 class ModelState {
@@ -103,7 +103,7 @@ class ModelState {
   bool counts_elsewhere(const Parameter& p) const;  // on the pipeline's first stage
   void run(const std::string& program) const;
   void initialise_untrained(const Parameter& p, u64 seed);
-  void initialise_parts(u64 seed);  // of pools whose weights cannot be drawn into the gradients' memory
+  void initialise_parts(u64 seed);  // of buckets whose weights cannot be drawn into the gradients' memory
   // What lies in T alone: bf16 or f16.
   template <class T>
   void read_narrow(const StatePiece& piece, i64 begin, std::span<float> out) const;

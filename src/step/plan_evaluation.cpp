@@ -3,7 +3,7 @@
 
 namespace megalith {
 
-void StepPlanner::add_evaluation(const StagePiece& piece, std::vector<Pool>& pools) {
+void StepPlanner::add_evaluation(const StagePiece& piece, std::vector<Bucket>& buckets) {
   Graph& g = new_graph();
   Builder b(g);
   BuildMode mode = spec_.mode;
@@ -26,7 +26,7 @@ void StepPlanner::add_evaluation(const StagePiece& piece, std::vector<Pool>& poo
     }
     if (spec_.keep_outputs) g.outputs.insert(model.outputs.begin(), model.outputs.end());
   }
-  pools = gather(g, pools);
+  buckets = gather(g, buckets);
   const bool told = in_pipeline() || !spec_.train;
   const size_t reports = out_.passes.size();
   const std::string of = in_pipeline() ? "evaluation of " + spec_.model->describe(piece) : "";

@@ -31,16 +31,17 @@ void ModelState::write_elements(const Leaf& leaf, i64 begin, std::span<const flo
   check(type == DType::f32 || type == DType::bf16 || type == DType::f16 || type == DType::u16,
         "{} is {}: weights and state are f32, bf16, what that lacks, or f16", leaf.name, name_of(type));
   const bool to_even = leaf.role == Role::optimizer;
-  std::vector<bf16> near;
+  std::vector<bf16> bf16_half;
   std::vector<f16> half;
-  std::vector<u16> rest;
+  std::vector<u16> low_half;
   while (!values.empty()) {
     const std::span<const float> some = values.first(std::min(values.size(), kWrittenAtOnce));
     const std::span<const std::byte> bytes =
-        type == DType::f32    ? std::as_bytes(some)
-        : type == DType::bf16 ? as_elements(some, near, [&](float x) { return to_even ? bf16(x) : near_of(x); })
-        : type == DType::f16  ? as_elements(some, half, [](float x) { return f16(x); })
-                              : as_elements(some, rest, [](float x) { return rest_of(x); });
+        type == DType::f32 ? std::as_bytes(some)
+        : type == DType::bf16
+            ? as_elements(some, bf16_half, [&](float x) { return to_even ? bf16(x) : bf16_half_of(x); })
+        : type == DType::f16 ? as_elements(some, half, [](float x) { return f16(x); })
+                             : as_elements(some, low_half, [](float x) { return low_half_of(x); });
     {
       const std::lock_guard turn(writing_);
       interpreter_.write_part(leaf, begin * size_of(type), bytes);
@@ -69,9 +70,9 @@ void ModelState::read(const StatePiece& piece, i64 begin, std::span<std::byte> o
 
 template <class T>
 void ModelState::read_narrow(const StatePiece& piece, i64 begin, std::span<float> out) const {
-  std::vector<T> near(size_t(std::min(i64(out.size()), kJoinedAtOnce)));
+  std::vector<T> bf16_half(size_t(std::min(i64(out.size()), kJoinedAtOnce)));
   while (!out.empty()) {
-    const std::span some = std::span(near).first(std::min(near.size(), out.size()));
+    const std::span some = std::span(bf16_half).first(std::min(bf16_half.size(), out.size()));
     interpreter_.read_part(*piece.leaf, (piece.begin + begin) * i64(sizeof(T)), std::as_writable_bytes(some));
     std::ranges::copy(some, out.begin());
     begin += i64(some.size()), out = out.subspan(some.size());
@@ -83,20 +84,21 @@ void ModelState::read(const StatePiece& piece, i64 begin, std::span<float> out) 
   if (piece.leaf->type.dtype == DType::f16) return read_narrow<f16>(piece, begin, out);
   if (piece.leaf->type.dtype == DType::f32)
     return interpreter_.read_part(*piece.leaf, (piece.begin + begin) * i64(sizeof(float)), std::as_writable_bytes(out));
-  if (const SplitView seen = split_view(piece)) return join_floats(seen.near + 2 * begin, seen.rest + 2 * begin, out);
+  if (const SplitView seen = split_view(piece))
+    return join_floats(seen.bf16_half + 2 * begin, seen.low_half + 2 * begin, out);
   const i64 most = std::min(i64(out.size()), kJoinedAtOnce);
   std::vector<std::byte> parts(size_t(4 * most));
   for (i64 i = 0; i < i64(out.size()); i += most) {
     const size_t n = size_t(std::min(most, i64(out.size()) - i));
-    const std::span near = std::span(parts).first(2 * n), rest = std::span(parts).subspan(2 * n, 2 * n);
-    interpreter_.read_part(*piece.beside, 2 * (piece.begin + begin + i), near);
-    interpreter_.read_part(*piece.leaf, 2 * (piece.begin + begin + i), rest);
-    join_floats(near.data(), rest.data(), out.subspan(size_t(i), n));
+    const std::span bf16_half = std::span(parts).first(2 * n), low_half = std::span(parts).subspan(2 * n, 2 * n);
+    interpreter_.read_part(*piece.beside, 2 * (piece.begin + begin + i), bf16_half);
+    interpreter_.read_part(*piece.leaf, 2 * (piece.begin + begin + i), low_half);
+    join_floats(bf16_half.data(), low_half.data(), out.subspan(size_t(i), n));
   }
 }
 
 void ModelState::initialise(u64 seed) {
-  const bool cut = !step_.pools.empty(), parts = cut && !step_.pools[0].starts_in_gradients();
+  const bool cut = !step_.buckets.empty(), parts = cut && !step_.buckets[0].starts_in_gradients();
   if (parts) initialise_parts(seed);
   for (const Parameter& p : parts ? std::vector<Parameter>() : step_.parameters) {
     const Draw start = start_of(p, seed);

@@ -65,15 +65,15 @@ PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
   const auto plan = [&] { return StepPlanner(spec, workspace, passes_off).plan(); };
   const bool saves_anyway = spec.mesh.num_ranks() > 1 || spec.offload.on;  // of two ways the cheaper one first
   if (saves_anyway) passes_off.insert("keep-repeated");
-  if (!spec.train || saves_anyway || passes_off.contains("remake")) return plan();
-  passes_off.insert("remake");  // which costs time: unless memory needs it
+  if (!spec.train || saves_anyway || passes_off.contains("rematerialize")) return plan();
+  passes_off.insert("rematerialize");  // which costs time: unless memory needs it
   PlannedStep faster = plan();
   if (fits(faster, spec, backend)) return faster;
   if (passes_off.insert("keep-repeated").second && changed(faster, "keep-repeated")) {
     faster = plan();
     if (fits(faster, spec, backend)) return faster;
   }
-  passes_off.erase("remake");
+  passes_off.erase("rematerialize");
   return plan();
 }
 

@@ -29,7 +29,7 @@ struct StepSpec {
   OffloadConfig offload;         // of activations
   QuantizeSpec quantize;         // of linear layers; the suffix is each piece's
   bool shard_optimizer = false;  // over the data-parallel ranks
-  i64 pool_size = 0;             // then; 0: by Megatron's rule
+  i64 bucket_size = 0;           // then; 0: by Megatron's rule
   Traffic traffic;
   PipelineSpec pipeline;
   std::optional<LossScaling> loss_scaling = {};
@@ -43,7 +43,7 @@ struct PlannedStep {
   std::vector<Parameter> parameters;
   std::vector<Parameter> untrained;
   std::vector<std::string> states;  // suffixes of the optimizer's leaves (optim/optimizer.h)
-  std::vector<Pool> pools;  // of a cut optimizer; its weights start by "take main" (if there) and "spread weights"
+  std::vector<Bucket> buckets;  // of a cut optimizer; its weights start by "take main" (if there) and "spread weights"
   std::optional<PipelineStage> pipeline;
   std::vector<DataInput> inputs;   // of the model
   std::vector<std::string> terms;  // the names of the loss's terms; the first is trained on
@@ -57,9 +57,9 @@ struct PlannedStep {
   OffloadReport offloaded;
   QuantizeReport quantized;  // of a training step, else of an evaluation; in a pipeline of the stage
 };
-// The pass remake costs time, and is left out where memory suffices without, for what a run takes beside its plan too:
-// it changes no result. keep-repeated is the other way round: it is there where memory suffices. (Several ranks must
-// agree on a plan whatever memory each has, so there one stays, and the other is left out.)
+// The pass rematerialize costs time, and is left out where memory suffices without, for what a run takes beside its
+// plan too: it changes no result. keep-repeated is the other way round: it is there where memory suffices. (Several
+// ranks must agree on a plan whatever memory each has, so there one stays, and the other is left out.)
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend);
 
 // How often a program of the plan runs in a training step; how often an instruction of it is carried out.

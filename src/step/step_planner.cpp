@@ -13,17 +13,18 @@ namespace megalith {
 
 namespace {
 
-// The pool that the forward reads first is gathered by the update, beside the rest of it: nothing stands before its
-// reader to hide it behind. A pool of one rank, as of experts that no other rank has, is only copied.
-std::vector<Pool> pools_of(const StepSpec& spec, const std::vector<Parameter>& parameters) {
+// The bucket that the forward reads first is gathered by the update, beside the rest of it: nothing stands before its
+// reader to hide it behind. A bucket of one rank, as of experts that no other rank has, is only copied.
+std::vector<Bucket> buckets_of(const StepSpec& spec, const std::vector<Parameter>& parameters) {
   const bool cut = spec.shard_optimizer && spec.mesh.n(groups::data_context) > 1;
   if (!cut) return {};
-  std::vector<Pool> pools = make_pools(spec.mesh, parameters, spec.pool_size, spec.optimizer, spec.mode.precision);
-  place_on_host(pools, spec.optimizer);
-  for (Pool& pool : pools)
-    pool.late = spec.traffic.overlap_weights && spec.mesh.n(pool.reduced) > 1 &&
-                std::ranges::find(pool.members, 0u) == pool.members.end();
-  return pools;
+  std::vector<Bucket> buckets =
+      make_buckets(spec.mesh, parameters, spec.bucket_size, spec.optimizer, spec.mode.precision);
+  place_on_host(buckets, spec.optimizer);
+  for (Bucket& bucket : buckets)
+    bucket.late = spec.traffic.overlap_weights && spec.mesh.n(bucket.reduced) > 1 &&
+                  std::ranges::find(bucket.members, 0u) == bucket.members.end();
+  return buckets;
 }
 
 std::string own_name(const std::string& name) { return name; }
@@ -47,11 +48,11 @@ StepPlanner::StepPlanner(const StepSpec& spec, const Workspace& workspace, const
 PlannedStep StepPlanner::plan() {
   if (spec_.train) {
     for (const StagePiece& piece : pieces_) build_training(piece);
-    out_.pools = pools_of(spec_, parameters_);
-    std::vector<Pool> pools = out_.pools;  // not yet gathered
+    out_.buckets = buckets_of(spec_, parameters_);
+    std::vector<Bucket> buckets = out_.buckets;  // not yet gathered
     for (const TrainedPiece& built : built_) {
       if (begun_) begin_sums(built);
-      pools = gather(*built.graph, pools);
+      buckets = gather(*built.graph, buckets);
       if (!in_pipeline()) add_update_to(*built.graph, built.parameters, built.sums, {built.tally});
       verify(*built.graph);
       rewrite_training(built);
@@ -60,9 +61,9 @@ PlannedStep StepPlanner::plan() {
     if (in_pipeline()) add_update_program();
     add_state_programs();
   }
-  std::vector<Pool> pools = out_.pools;
+  std::vector<Bucket> buckets = out_.buckets;
   if (spec_.evaluate)
-    for (const StagePiece& piece : pieces_) add_evaluation(piece, pools);
+    for (const StagePiece& piece : pieces_) add_evaluation(piece, buckets);
   out_.plan = plan_memory(spec_.mesh, programs_, workspace_);
   out_.parameters = unpacked(parameters_);
   if (spec_.train) out_.states = state_suffixes(spec_.optimizer, out_.parameters);
@@ -135,25 +136,25 @@ void StepPlanner::keep_untrained(const std::vector<Untrained>& untrained) {
 }
 
 // Sums over ranks of what is whole when the piece is through with its last micro-batch. Backwards go from the rank's
-// last piece to its first. So a pool is whole with the first of the pieces that have members in it.
+// last piece to its first. So a bucket is whole with the first of the pieces that have members in it.
 void StepPlanner::begin_sums(const TrainedPiece& built) {
   Builder b(*built.graph);
   b.set_phase(Phase::update), b.set_module("gradients");
   const std::vector<Value>& mine = built.sums.gradients;
   const Precision& precision = spec_.mode.precision;
-  if (out_.pools.empty()) return begin_reduce(b, sums_of_each(b, built.parameters, mine, precision));
+  if (out_.buckets.empty()) return begin_reduce(b, sums_of_each(b, built.parameters, mine, precision));
   std::vector<Value> gradients(parameters_.size());
   std::copy(mine.begin(), mine.end(), gradients.begin() + i64(built.first));
-  std::vector<Pool> whole;
-  for (const Pool& pool : out_.pools)
-    if (gradients[*std::min_element(pool.members.begin(), pool.members.end())]) whole.push_back(pool);
-  begin_reduce(b, sums_of_pools(b, whole, gradients, precision));
+  std::vector<Bucket> whole;
+  for (const Bucket& bucket : out_.buckets)
+    if (gradients[*std::min_element(bucket.members.begin(), bucket.members.end())]) whole.push_back(bucket);
+  begin_reduce(b, sums_of_buckets(b, whole, gradients, precision));
 }
 
-// A pool is gathered by the first piece that has members in it. Returns those of `pools` that others will gather.
-std::vector<Pool> StepPlanner::gather(Graph& g, const std::vector<Pool>& pools) {
+// A bucket is gathered by the first piece that has members in it. Returns those of `buckets` that others will gather.
+std::vector<Bucket> StepPlanner::gather(Graph& g, const std::vector<Bucket>& buckets) {
   Builder b(g);
-  return gather_weights(b, pools, parameters_);
+  return gather_weights(b, buckets, parameters_);
 }
 
 void StepPlanner::add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums,
@@ -161,7 +162,7 @@ void StepPlanner::add_update_to(Graph& g, const std::vector<Parameter>& paramete
   Builder b(g);
   const StageEnd stage{.place = spec_.pipeline.stage, .begun = begun_};
   add_update(b, parameters, {sums.gradients, sums.loss.sum, sums.loss.weight}, spec_.optimizer, spec_.mode.precision,
-             out_.pools, spec_.traffic, in_pipeline() ? stage : StageEnd{}, spec_.loss_scaling);
+             out_.buckets, spec_.traffic, in_pipeline() ? stage : StageEnd{}, spec_.loss_scaling);
   if (out_.tallies.empty()) return;
   const Value total = g.outputs[kTally] = total_of_tallies(b, tallies);
   update_at_end(b, untrained_, out_.tallies, total, g.outputs.at("step"));
@@ -277,13 +278,13 @@ void StepPlanner::add_programs(const TrainedPiece& built) {
 }
 
 void StepPlanner::add_state_programs() {
-  if (out_.pools.empty()) return;
+  if (out_.buckets.empty()) return;
   const auto add = [&](const std::string& name, Graph graph) {
     run_passes(out_.graphs.emplace_back(std::move(graph)), standard_passes(), passes_off_);
     programs_.push_back({name, &out_.graphs.back(), {Phase::update}});
   };
-  if (out_.pools[0].starts_in_gradients()) add("take main", take_main(spec_.mesh, out_.pools));
-  add("spread weights", spread_weights(spec_.mesh, out_.pools));
+  if (out_.buckets[0].starts_in_gradients()) add("take main", take_main(spec_.mesh, out_.buckets));
+  add("spread weights", spread_weights(spec_.mesh, out_.buckets));
 }
 
 void StepPlanner::run(Graph& g, const std::string& of, const std::vector<Pass>& passes,

@@ -31,7 +31,7 @@ class StepPlanner {
   bool add_parameter(const Parameter& p);
   void keep_untrained(const std::vector<Untrained>& untrained);
   void begin_sums(const TrainedPiece& built);
-  std::vector<Pool> gather(Graph& g, const std::vector<Pool>& pools);
+  std::vector<Bucket> gather(Graph& g, const std::vector<Bucket>& buckets);
   void add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums,
                      const std::vector<Value>& tallies);
   void add_update_program();
@@ -41,7 +41,7 @@ class StepPlanner {
   void offload(Graph& g, const std::string& of, const std::string& suffix);
   void add_programs(const TrainedPiece& built);
   void add_state_programs();
-  void add_evaluation(const StagePiece& piece, std::vector<Pool>& pools);
+  void add_evaluation(const StagePiece& piece, std::vector<Bucket>& buckets);
   i64 activation_bytes(const Graph& g) const;
   void run(Graph& g, const std::string& of, const std::vector<Pass>& passes, const std::set<std::string>& off = {});
   bool in_pipeline() const { return out_.pipeline.has_value(); }

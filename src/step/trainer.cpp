@@ -31,22 +31,23 @@ Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord&
 }
 
 void Trainer::Rates::write(const RunState& state, const Optimizer& optimizer, const LrSchedule& lr, double* out) const {
-  out[hyper::kLr] = lr.at(state.schedule_samples);
-  out[hyper::kWeightDecay] = schedules.weight_decay.at(state.schedule_samples);
-  optimizer.write_scalars(state.optimizer_steps + 1, out + hyper::kOwn);
+  out[step_scalars_in::kLr] = lr.at(state.schedule_samples);
+  out[step_scalars_in::kWeightDecay] = schedules.weight_decay.at(state.schedule_samples);
+  optimizer.write_scalars(state.optimizer_steps + 1, out + step_scalars_in::kOwn);
 }
 
 static bool counts(std::span<const double> scalars) { return scalars[step_scalar::kCounts] != 0; }
 
-void Trainer::write_hyper(const RunState& state) {
+void Trainer::write_step_scalars_in(const RunState& state) {
   const OptimizerConfig& c = *rates_.config;
   for (i64 i = 0; i < c.all.size(); ++i)
     for (const bool own_rate : {false, true})
-      if (const Leaf* leaf = plan_.find_leaf(hyper_name(c, c.all.at(i), own_rate)))
-        write_hyper(state, *leaf, c.all.at(i), own_rate);
+      if (const Leaf* leaf = plan_.find_leaf(step_scalars_in_name(c, c.all.at(i), own_rate)))
+        write_step_scalars_in(state, *leaf, c.all.at(i), own_rate);
 }
 
-void Trainer::write_hyper(const RunState& state, const Leaf& leaf, const Optimizer& optimizer, bool own_rate) {
+void Trainer::write_step_scalars_in(const RunState& state, const Leaf& leaf, const Optimizer& optimizer,
+                                    bool own_rate) {
   if (started_.empty()) {
     std::vector<double> values(size_t(leaf.type.elements()));
     rates_.write(state, optimizer, rates_.lr(own_rate), values.data());
@@ -64,7 +65,7 @@ void Trainer::write_hyper(const RunState& state, const Leaf& leaf, const Optimiz
 
 void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState& state) {
   check(started_.size() < 2, "a third step is started before the first is finished");
-  write_hyper(state);
+  write_step_scalars_in(state);
   if (started_.empty()) write_loss_scale(state);
   const i64 before = batches.consumed_samples();
   const double waited = batches.seconds_waited();

@@ -103,15 +103,15 @@ class Trainer {
     double data_wait = 0;
     std::vector<LossShare> micro_batches = {};
   };
-  // What makes a step's leaves of hyper_name().
+  // What makes a step's leaves of step_scalars_in_name().
   struct Rates {
     Schedules schedules;
     std::shared_ptr<const OptimizerConfig> config;
     const LrSchedule& lr(bool own) const { return own && schedules.decoupled ? *schedules.decoupled : schedules.lr; }
-    void write(const RunState& state, const Optimizer& optimizer, const LrSchedule& lr, double* hyper) const;
+    void write(const RunState& state, const Optimizer& optimizer, const LrSchedule& lr, double* step_scalars_in) const;
   };
-  void write_hyper(const RunState& state);
-  void write_hyper(const RunState& state, const Leaf& leaf, const Optimizer& optimizer, bool own_rate);
+  void write_step_scalars_in(const RunState& state);
+  void write_step_scalars_in(const RunState& state, const Leaf& leaf, const Optimizer& optimizer, bool own_rate);
   void read_tallies(const std::vector<double>& numbers, StepResult& out) const;
   Evaluation evaluated(const std::string& program) const;  // empty: nothing was
   void write_loss_scale(const RunState& state);

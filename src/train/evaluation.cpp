@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 
 namespace megalith {
 

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/process_memory.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 #include "data/data_paths.h"
 #include "planner/memory_check.h"
 #include "resume/run_begin.h"
@@ -61,7 +61,7 @@ Datasets open_data(const Options& o, Ranks& ranks, const SampleCounts& counts) {
   Datasets datasets;
   const bool builds = ranks.place().local_rank == 0;  // a host's first rank writes the index, the others read it
   for (const bool turn : {true, false})
-    together(ranks, [&] {
+    on_all_ranks(ranks, [&] {
       if (builds == turn) datasets = open_data(o, counts);
     });
   return datasets;
@@ -80,14 +80,14 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
   PlannedStep step;
   const auto need = [&] { return memory_need(o, step, backend, start->resumes()); };
   SavePlaces places;
-  together(ranks, [&] {
+  on_all_ranks(ranks, [&] {
     check(o.model.padded_vocab_size > 0,
           "the vocabulary's size is not known: give --vocab-size, or a tokenizer with --tokenizer-type");
     if (!o.train.dry_run) check_sizes(o, backend), places = take_save_places(o.train, ranks.rank());
   });
   start = choose_start(o, ranks);
   say_age(o, "it is known where to go on");
-  together(ranks, [&] {
+  on_all_ranks(ranks, [&] {
     step = plan_step(step_spec(o, stage_of(o, ranks)), backend);
     if (!o.train.dry_run) check_memory(o, need(), backend, ranks.place());  // first: an index may take long to build
   });
@@ -96,7 +96,7 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     backend.connect(step.plan, coord, links_of(step, coord));
   }
   say_age(o, "the step is planned, and the ranks' devices are connected");
-  together(ranks, [&] { check_sizes_to_come(BatchSizes(o), start->progress().state.consumed_samples); });
+  on_all_ranks(ranks, [&] { check_sizes_to_come(BatchSizes(o), start->progress().state.consumed_samples); });
   const SampleCounts asked = sample_counts(run_length(o, start->progress().state));
   Datasets datasets;  // a plan needs no files: a dry run may be made before there is any data
   const bool is_masked = o.model.architecture != Architecture::gpt;  // its index takes long
@@ -105,7 +105,7 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
   else if (const std::string missing = missing_data(o.data); !missing.empty())
     log::say("> {} is not there: a dry run needs no data, the run itself will", missing);
   MemoryNeed total;
-  together(ranks, [&] {
+  on_all_ranks(ranks, [&] {
     if (o.train.print_graph) log::say("{}", print(step.graphs.front()));
     if (o.train.print_plan) log::say("{}{}", print(step.passes), print(step.plan));
     total = need();

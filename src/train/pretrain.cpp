@@ -1,7 +1,7 @@
 #include "train/pretrain.h"
 
 #include "base/log.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 #include "inject/faults.h"
 #include "observe/endpoint.h"
 #include "observe/peak_flops.h"
@@ -20,11 +20,11 @@ int pretrain(Options options, const Backend& backend, Ranks& ranks) {
   say_age(options, "the device is there");
   check(t.timing_log_level <= 2, "--timing-log-level {}: want 0, 1 or 2", t.timing_log_level);
   check(t.spike_threshold >= 0, "--spike-threshold {} must not be negative (0: no spike is told)", t.spike_threshold);
-  together(ranks, [&] { check_faults(t.inject, t.inject_allowed, ranks.size(), backend.name() == "cpu"); });
+  on_all_ranks(ranks, [&] { check_faults(t.inject, t.inject_allowed, ranks.size(), backend.name() == "cpu"); });
   say_notes(options);
   warn_of_one_memory(options, backend);
   std::unique_ptr<Endpoint> endpoint;  // first: a port that is taken is told before anything is planned
-  if (!options.train.dry_run) together(ranks, [&] { endpoint = open_endpoint(options, ranks.place()); });
+  if (!options.train.dry_run) on_all_ranks(ranks, [&] { endpoint = open_endpoint(options, ranks.place()); });
   Opened run = open_run(options, backend, ranks);
   if (options.train.dry_run) return 0;
   if (ranks.size() > 1) check_agreement(ranks, {{"the plans", print(run.step.plan)}}, stage_of(options, ranks));

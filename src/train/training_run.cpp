@@ -101,7 +101,7 @@ void TrainingRun::say_nothing_is_left() const {
 }
 
 int TrainingRun::train_and_save() {
-  Asked asked(o_, ranks_);
+  StopRequests requests(o_, ranks_);
   std::optional<DataLoader> loader;
   if (state_.iteration >= last_)
     say_nothing_is_left();
@@ -120,19 +120,19 @@ int TrainingRun::train_and_save() {
     saver_.poll();
     tell_saves();
     while (trainer_.started() > 1 || (trainer_.started() > 0 && may_finish())) finish();
-    if (!asked.look(state_.iteration + trainer_.started()) && !something_is_due()) continue;
+    if (!requests.look(state_.iteration + trainer_.started()) && !something_is_due()) continue;
     finish_all();
     if (t_.profile && state_.iteration == t_.profile_step_end) profile(false);
     if (validation_.is_due(state_.iteration)) validate([&] { validation_.run(state_); });
     const bool saves = saves_at(state_.iteration);
-    if (saves || asked.to_save()) save();
-    if (saver_.copies_at(state_.iteration) && !saves) save_copy();
+    if (saves || requests.to_save()) save();
+    if (saver_.saves_non_persistent_at(state_.iteration) && !saves) save_non_persistent();
     if (snapshots_.is_due(state_.iteration)) take_snapshot();
-    if (should_exit(asked)) break;
+    if (should_exit(requests)) break;
   }
   profile(false);
   save_last();
-  return exit_code(asked);
+  return exit_code(requests);
 }
 
 bool TrainingRun::is_left_out() const {
@@ -251,8 +251,8 @@ std::optional<double> TrainingRun::peak() const {
 
 bool TrainingRun::something_is_due() const {
   const i64 iteration = state_.iteration + trainer_.started();
-  return iteration == last_ || validation_.is_due(iteration) || saves_at(iteration) || saver_.copies_at(iteration) ||
-         snapshots_.is_due(iteration) ||
+  return iteration == last_ || validation_.is_due(iteration) || saves_at(iteration) ||
+         saver_.saves_non_persistent_at(iteration) || snapshots_.is_due(iteration) ||
          (t_.profile && (iteration == t_.profile_step_start || iteration == t_.profile_step_end)) ||
          exits_at(iteration) || recorder_.reads_model();
 }

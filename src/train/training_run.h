@@ -20,10 +20,10 @@
 #include "settings/batch_sizes.h"
 #include "settings/schedules.h"
 #include "step/pipeline.h"
-#include "train/asked.h"
 #include "train/data_use.h"
 #include "train/incidents.h"
 #include "train/open_run.h"
+#include "train/stop_requests.h"
 #include "train/validation.h"
 
 namespace megalith {
@@ -80,15 +80,15 @@ class TrainingRun {
   bool saves_at(i64 iteration) const { return saver_.saves_at(iteration) || save_interval_.is_due(iteration); }
   bool is_saved() const { return saver_.has_saved(state_.iteration); }
   void save();
-  void save_copy();
+  void save_non_persistent();
   void take_snapshot();
   void tell_saves();  // those that ended
   void tell_memory();
   // Until it is on disk. What failed in the background is tried once more.
   void save_last();
-  bool should_exit(const Asked& asked) const;
+  bool should_exit(const StopRequests& requests) const;
   // 0 says that nothing is lost.
-  int exit_code(const Asked& asked) const;
+  int exit_code(const StopRequests& requests) const;
 
   const Options& o_;
   const TrainConfig& t_;

@@ -1,7 +1,7 @@
 // What a run saves, when it leaves, and by which exit code.
 #include "base/canonical_path.h"
 #include "base/log.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 #include "train/training_run.h"
 
 namespace megalith {
@@ -11,11 +11,11 @@ std::vector<DatasetUse> TrainingRun::data_read() const {
 }
 
 bool TrainingRun::is_saved_start() const {
-  return start_.resumes() && !start_.is_copy() && canonical_path(t_.load) == canonical_path(t_.save);
+  return start_.resumes() && !start_.is_non_persistent() && canonical_path(t_.load) == canonical_path(t_.save);
 }
 
 void TrainingRun::check_places() {
-  together(ranks_, [&] { places_.check_not_taken_over(); });
+  on_all_ranks(ranks_, [&] { places_.check_not_taken_over(); });
 }
 
 RunProgress TrainingRun::progress(const std::vector<DatasetUse>& data) const {
@@ -47,12 +47,12 @@ void TrainingRun::save() {
   tell_saves();
 }
 
-void TrainingRun::save_copy() {
+void TrainingRun::save_non_persistent() {
   pause(Away::saving);
   save_apart([&] {
     snapshots_.finish();
     check_places();
-    saver_.save_copy(progress(data_read()), schedules_);
+    saver_.save_non_persistent(progress(data_read()), schedules_);
   });
   resume();
 }
@@ -91,15 +91,16 @@ void TrainingRun::tell_memory() {
   tell("planned", need_.total()), tell("used_peak", backend_.peak_bytes());
 }
 
-bool TrainingRun::should_exit(const Asked& asked) const {
-  if (!asked.to_leave() && !exits_at(state_.iteration)) return false;
-  log::say("exiting program {}", asked.to_leave() ? asked.reason() : fmt::format("at iteration {}", state_.iteration));
+bool TrainingRun::should_exit(const StopRequests& requests) const {
+  if (!requests.to_leave() && !exits_at(state_.iteration)) return false;
+  log::say("exiting program {}",
+           requests.to_leave() ? requests.reason() : fmt::format("at iteration {}", state_.iteration));
   return true;
 }
 
-int TrainingRun::exit_code(const Asked& asked) const {
+int TrainingRun::exit_code(const StopRequests& requests) const {
   const bool is_done = state_.iteration >= last_, is_lost = !t_.save.empty() && !is_saved();
-  if (asked.signal() != 0 && !is_done) return asked.exit_code(is_saved());
+  if (requests.signal() != 0 && !is_done) return requests.exit_code(is_saved());
   if (is_lost) log::warn("the state of iteration {} could not be saved: exit code 1", state_.iteration);
   return is_lost ? 1 : 0;
 }

@@ -55,7 +55,7 @@ void expect_error(const RunOf& run, std::vector<const char*> words) {
 
 TEST(Links, TimeoutsNameTheMissingRanks) {
   expect_error({.size = 6, .words = {"not-send"}, .variables = {{"COMM_TIMEOUT", "1"}}},
-               {"waited 1 s for ranks 1, 3 and 5", "all_gather over tk tr, layer 3 attention"});
+               {"waited 1 s for ranks 1, 3 and 5", "all_gather over tp_kv tp_rep, layer 3 attention"});
 }
 
 TEST(Links, SizesMustAgree) {

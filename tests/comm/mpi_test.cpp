@@ -48,7 +48,7 @@ TEST_F(Mpi, TimeoutsNameTheMissingRanks) {
   expect_error({.size = 6, .words = {"late"}, .variables = soon},
                {"ranks 1, 3 and 5 did not come within 1 s", "the loss's sum over dp"});
   expect_error({.size = 6, .words = {"not-send"}, .variables = soon},
-               {"waited 1 s for ranks 1, 3 and 5", "all_gather over tk tr, layer 3 attention"});
+               {"waited 1 s for ranks 1, 3 and 5", "all_gather over tp_kv tp_rep, layer 3 attention"});
 }
 
 TEST_F(Mpi, SizesMustAgree) {

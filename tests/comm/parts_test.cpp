@@ -7,11 +7,11 @@
 
 #include "base/check.h"
 #include "comm/connection.h"
-#include "comm/desk.h"
 #include "comm/gather.h"
 #include "comm/join.h"
 #include "comm/member.h"
 #include "comm/watch.h"
+#include "comm/watch_mailbox.h"
 
 namespace megalith {
 namespace {
@@ -113,19 +113,19 @@ TEST(Member, IsReadBack) {
   EXPECT_THROW(Member::from_text("7 x"), Error);
 }
 
-TEST(Desk, SaysWhatItIsAtInOneLine) {
-  Desk desk;
-  EXPECT_EQ(desk.said("nothing"), "nothing");
+TEST(WatchMailbox, SaysWhatItIsAtInOneLine) {
+  WatchMailbox mailbox;
+  EXPECT_EQ(mailbox.said("nothing"), "nothing");
   {
     const std::string what = "step 3\nof \x1b[31mred";
-    desk.doing(&what);
+    mailbox.doing(&what);
   }
-  EXPECT_EQ(desk.said("nothing"), "step 3 of  [31mred");
+  EXPECT_EQ(mailbox.said("nothing"), "step 3 of  [31mred");
   const std::string longer(5000, 'x');
-  desk.doing(&longer);
-  EXPECT_EQ(desk.said().size(), 300u);
-  desk.doing(nullptr);
-  EXPECT_EQ(desk.said("nothing"), "nothing");
+  mailbox.doing(&longer);
+  EXPECT_EQ(mailbox.said().size(), 300u);
+  mailbox.doing(nullptr);
+  EXPECT_EQ(mailbox.said("nothing"), "nothing");
 }
 
 TEST(OwnClock, DoesNotCountWhatItDidNotSee) {

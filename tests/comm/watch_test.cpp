@@ -11,7 +11,7 @@ namespace megalith::test {
 namespace {
 
 const RunOf kGoOn = {.size = 8, .words = {"go-on"}};
-constexpr const char* kOperation = "all_gather over tk tr, layer 3 attention";
+constexpr const char* kOperation = "all_gather over tp_kv tp_rep, layer 3 attention";
 
 Act send(int signal, int rank) {
   return [=](const std::map<int, pid_t>& ranks, pid_t) { kill(ranks.at(rank), signal); };

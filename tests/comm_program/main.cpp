@@ -23,7 +23,7 @@ void be_late(Ranks& ranks) {
   ranks.barrier();
 }
 void not_send(Ranks& ranks) {
-  const std::string what = "all_gather over tk tr, layer 3 attention";
+  const std::string what = "all_gather over tp_kv tp_rep, layer 3 attention";
   ranks.doing(&what);
   if (ranks.rank() % 2 == 1) sleep_seconds(60);
   std::vector<char> bytes(size_t(ranks.size()));
@@ -35,7 +35,7 @@ void not_send(Ranks& ranks) {
 
 // Until it is ended.
 void go_on(Ranks& ranks) {
-  const std::string what = "all_gather over tk tr, layer 3 attention";
+  const std::string what = "all_gather over tp_kv tp_rep, layer 3 attention";
   ranks.doing(&what);
   sleep_seconds(0.7);  // for a beat with these words
   fmt::print("rank {} pid {} ready\n", ranks.rank(), getpid());

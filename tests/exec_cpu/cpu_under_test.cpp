@@ -3,8 +3,8 @@
 
 namespace megalith::kernel_tests {
 
-TestedKernel prepare_tested(const AnyOp& op, const Site& site) {
-  const cpu::Kernel kernel = cpu::prepare_any(op, {site.place.mesh, site.place.coord, site.ins, site.outs});
+TestedKernel prepare_tested(const AnyOp& op, const KernelContext& context) {
+  const cpu::Kernel kernel = cpu::prepare_any(op, {context.place.mesh, context.place.coord, context.ins, context.outs});
   return {kernel.workspace, [kernel](const Buffers& b) {
             kernel.run({b.ins, b.outs, b.workspace, b.first_micro_batch});
           }};

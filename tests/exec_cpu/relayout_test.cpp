@@ -119,8 +119,8 @@ TEST(CpuRelayout, zigzag_out_of_and_into_blocks) {
 TEST(CpuRelayout, over_the_groups_of_the_expert_view) {
   constexpr AxisSet edp = groups::expert_data, ep = groups::expert, etp = groups::expert_tensor, both = {ep, etp};
   for (const Mesh& mesh :
-       {make_mesh({.dp = 4, .tk = 2, .ep = 4, .etp = 1}), make_mesh({.dp = 2, .tk = 4, .ep = 2, .etp = 2}),
-        make_mesh({.cp = 4, .tk = 2, .ep = 4, .etp = 1})}) {
+       {make_mesh({.dp = 4, .tp_kv = 2, .ep = 4, .etp = 1}), make_mesh({.dp = 2, .tp_kv = 4, .ep = 2, .etp = 2}),
+        make_mesh({.cp = 4, .tp_kv = 2, .ep = 4, .etp = 1})}) {
     const Type gradient{DType::f32, {8, 4, 6}, {{{{ep}}, {{etp}}, {}}, edp, {}, {}}};
     expect_as_harness({mesh, gradient, edp, kSame}, 0);
     expect_as_harness({mesh, gradient, edp, kSame}, 2);

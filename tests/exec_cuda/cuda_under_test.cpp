@@ -55,7 +55,7 @@ class DeviceBuffer {
   std::byte* all_ = nullptr;
 };
 
-void run(const cuda::Kernel& kernel, const Site& site, const Buffers& b) {
+void run(const cuda::Kernel& kernel, const KernelContext& context, const Buffers& b) {
   std::map<std::byte*, std::unique_ptr<DeviceBuffer>> there;  // by host address: what aliases here aliases there
   std::vector<std::byte*> ins, outs;
   const auto on_device = [&](std::byte* host, i64 bytes) {
@@ -63,8 +63,8 @@ void run(const cuda::Kernel& kernel, const Site& site, const Buffers& b) {
     if (!buffer) buffer = std::make_unique<DeviceBuffer>(bytes, 0), buffer->from(host);
     return buffer->data();
   };
-  for (int i = 0; i < int(b.ins.size()); ++i) ins.push_back(on_device(b.ins[i], site.in_bytes(i)));
-  for (int i = 0; i < int(b.outs.size()); ++i) outs.push_back(on_device(b.outs[i], site.out_bytes(i)));
+  for (int i = 0; i < int(b.ins.size()); ++i) ins.push_back(on_device(b.ins[i], context.in_bytes(i)));
+  for (int i = 0; i < int(b.outs.size()); ++i) outs.push_back(on_device(b.outs[i], context.out_bytes(i)));
   DeviceBuffer workspace(kernel.workspace, b.garbage);
   // What fills the buffers runs on another stream, and may still.
   cuda::check_cuda(cudaDeviceSynchronize(), "filling the buffers");
@@ -79,9 +79,10 @@ void run(const cuda::Kernel& kernel, const Site& site, const Buffers& b) {
 
 }  // namespace
 
-TestedKernel prepare_tested(const AnyOp& op, const Site& site) {
-  const cuda::Kernel kernel = cuda::prepare_any(op, {site.place.mesh, site.place.coord, site.ins, site.outs, device()});
-  return {0, [kernel, site](const Buffers& b) { run(kernel, site, b); }};
+TestedKernel prepare_tested(const AnyOp& op, const KernelContext& context) {
+  const cuda::Kernel kernel =
+      cuda::prepare_any(op, {context.place.mesh, context.place.coord, context.ins, context.outs, device()});
+  return {0, [kernel, context](const Buffers& b) { run(kernel, context, b); }};
 }
 
 const std::vector<DType>& tested_dtypes() {

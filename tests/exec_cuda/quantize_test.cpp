@@ -27,7 +27,7 @@ std::vector<Tensor> on_cpu(const T& of, const std::vector<Tensor>& ins, bool fir
   const Mesh mesh = make_mesh({});
   const std::vector<Type> types = types_of(ins),
                           results = op.infer({mesh, types, std::vector<bool>(ins.size(), false)});
-  const cpu::Kernel kernel = cpu::prepare(of, cpu::Site{mesh, {}, types, results, {}, {}});
+  const cpu::Kernel kernel = cpu::prepare(of, cpu::KernelContext{mesh, {}, types, results, {}, {}});
   std::vector<Watched> in, out;
   for (const Tensor& t : ins) in.emplace_back(t);
   for (const Type& t : results) out.emplace_back(t.bytes(), 0xFF);

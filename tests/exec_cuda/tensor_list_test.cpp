@@ -47,15 +47,15 @@ struct State {
 TEST(TensorList, many_updates_are_single_ones) {
   const auto at = starts();
   State together(at.back()), apart(at.back());
-  OnDevice<double> scalars({0, 0, 0.25, 1}), hyper({0.01, 0.1, 0.19, 0.0975});
+  OnDevice<double> scalars({0, 0, 0.25, 1}), step_scalars_in({0.01, 0.1, 0.19, 0.0975});
   const cuda::UpdateLaunch l{AdamW{0.9, 0.95, 1e-8}, {DType::bf16}};
   std::vector<cuda::UpdateItem> items;
   for (i64 i = 0; i < kTensors; ++i) {
     items.push_back(together.item(at[i], i));
     const cuda::UpdateItem one = apart.item(at[i], i);
-    cuda::launch(l, {&one, 1}, {scalars.get(), hyper.get()}, nullptr);
+    cuda::launch(l, {&one, 1}, {scalars.get(), step_scalars_in.get()}, nullptr);
   }
-  cuda::launch(l, items, {scalars.get(), hyper.get()}, nullptr);
+  cuda::launch(l, items, {scalars.get(), step_scalars_in.get()}, nullptr);
   EXPECT_EQ(together.w.host(), apart.w.host());
   EXPECT_EQ(together.m.host(), apart.m.host());
   EXPECT_EQ(together.v.host(), apart.v.host());

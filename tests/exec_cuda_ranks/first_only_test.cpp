@@ -50,7 +50,7 @@ void run_on(Ranks& ranks, cuda::Device& device, cuda::Comms& comms, bool with_gr
   Graph g;
   const Plan plan = plan_of(g, device);
   const Coord coord = g.mesh.coord(ranks.rank());
-  comms.connect(cuda::cliques_of(plan, coord));
+  comms.connect(cuda::communicator_groups_of(plan, coord));
   cuda::Watch watch(ranks, comms, {});
   const cuda::Peers peers{ranks, comms, watch};
   cuda::Executor executor(plan, coord, device, &peers);

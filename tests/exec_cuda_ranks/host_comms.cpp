@@ -22,7 +22,7 @@ void to_gpu(const Bytes& bytes, std::byte* data) {
 
 class HostComm final : public cuda::Comm {
  public:
-  HostComm(Ranks& ranks, const cuda::Clique& clique) : ranks_(ranks), clique_(clique) {}
+  HostComm(Ranks& ranks, const cuda::CommunicatorGroup& group) : ranks_(ranks), group_(group) {}
 
   void all_gather(const std::byte* mine, std::byte* all, i64 count, DType dtype, cudaStream_t stream) override {
     const i64 part = count * size_of(dtype);
@@ -53,8 +53,8 @@ class HostComm final : public cuda::Comm {
   }
 
  private:
-  int n() const { return int(clique_.ranks.size()); }
-  int rank(int member) const { return clique_.ranks[size_t(member)]; }
+  int n() const { return int(group_.ranks.size()); }
+  int rank(int member) const { return group_.ranks[size_t(member)]; }
 
   // Equal sizes: to each member its bytes, from each those for this one.
   std::vector<Bytes> trade(std::vector<Bytes> out) {
@@ -80,23 +80,23 @@ class HostComm final : public cuda::Comm {
   }
 
   Ranks& ranks_;
-  cuda::Clique clique_;
+  cuda::CommunicatorGroup group_;
 };
 
 class HostComms final : public cuda::Comms {
  public:
   explicit HostComms(Ranks& ranks) : ranks_(ranks) {}
-  void connect(const std::vector<cuda::Clique>& mine) override {
-    for (const cuda::Clique& c : cuda::agree(ranks_, mine))
+  void connect(const std::vector<cuda::CommunicatorGroup>& mine) override {
+    for (const cuda::CommunicatorGroup& c : cuda::agree(ranks_, mine))
       if (c.find(ranks_.rank()) >= 0) comms_.try_emplace(c, ranks_, c);
   }
-  cuda::Comm& at(const cuda::Clique& clique) override { return comms_.at(clique); }
+  cuda::Comm& at(const cuda::CommunicatorGroup& group) override { return comms_.at(group); }
   std::string error() override { return {}; }
   void abort() override {}
 
  private:
   Ranks& ranks_;
-  std::map<cuda::Clique, HostComm> comms_;
+  std::map<cuda::CommunicatorGroup, HostComm> comms_;
 };
 
 }  // namespace

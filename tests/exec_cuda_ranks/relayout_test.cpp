@@ -23,7 +23,7 @@ void expect_through_host(const Mesh& mesh, std::vector<RelayoutCase> cases) {
     const int rank = ranks.rank();
     cuda::Device device(0, "");
     const auto comms = make_host_comms(ranks);
-    comms->connect(cuda::cliques_of(batch.plan(), mesh.coord(rank)));
+    comms->connect(cuda::communicator_groups_of(batch.plan(), mesh.coord(rank)));
     cuda::Watch watch(ranks, *comms, {});
     const cuda::Peers peers{ranks, *comms, watch};
     cuda::Executor executor(batch.plan(), mesh.coord(rank), device, &peers);
@@ -40,7 +40,7 @@ void expect_by_nccl(const Mesh& mesh, std::vector<RelayoutCase> cases) {
     const int rank = ranks.rank();
     cuda::Device device(rank, "");
     const auto comms = cuda::make_comms(ranks, device);
-    comms->connect(cuda::cliques_of(batch.plan(), mesh.coord(rank)));
+    comms->connect(cuda::communicator_groups_of(batch.plan(), mesh.coord(rank)));
     cuda::Watch watch(ranks, *comms, {});
     const cuda::Peers peers{ranks, *comms, watch};
     cuda::Executor executor(batch.plan(), mesh.coord(rank), device, &peers);

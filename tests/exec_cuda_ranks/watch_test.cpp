@@ -20,8 +20,8 @@ void CUDART_CB hold(void* until) {
 }
 
 struct BadComms final : cuda::Comms {
-  void connect(const std::vector<cuda::Clique>&) override {}
-  cuda::Comm& at(const cuda::Clique&) override { fail("none"); }
+  void connect(const std::vector<cuda::CommunicatorGroup>&) override {}
+  cuda::Comm& at(const cuda::CommunicatorGroup&) override { fail("none"); }
   std::string error() override { return "ranks 0 1: broken"; }
   void abort() override {}
 };
@@ -56,7 +56,7 @@ TEST_F(CudaWatch, names_the_program_and_what_is_under_way) {
     const auto comms = make_host_comms(ranks);
     const std::string line = line_of(ranks, *comms, [](cuda::Watch& watch, cudaStream_t stream) {
       watch.begin_run("micro-batch");
-      const int done = watch.add("all_gather over tk, layer 1, ranks 0 1");
+      const int done = watch.add("all_gather over tp_kv, layer 1, ranks 0 1");
       const int open = watch.add("all_reduce over dp, layer 2, ranks 1 3");
       watch.begin(done, stream), watch.end(done, stream), watch.begin(open, stream);
     });

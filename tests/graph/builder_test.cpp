@@ -27,7 +27,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 TEST_F(BuilderTest, types_every_node) {
   const Value x = leaf(b, "x", {4, 2, 8}, kCopy), w = leaf(b, "w", {16, 8}, split(0));
   const Value y = einsum(b, "sbh,fh->sbf", x, w);
-  EXPECT_EQ(to_string(b.type(y)), "f64[4, 2, 16]{, , tk tr}");
+  EXPECT_EQ(to_string(b.type(y)), "f64[4, 2, 16]{, , tp_kv tp_rep}");
   EXPECT_TRUE(b.wants_grad(y));
   EXPECT_EQ(g.info(y).node, 0);
   EXPECT_NO_THROW(verify(g));
@@ -45,7 +45,7 @@ TEST_F(BuilderTest, an_error_names_op_place_and_axis) {
   b.set_origin({"mlp", 3});
   const Value x = leaf(b, "x", {4, 2, 8}, kPartial), w = leaf(b, "w", {8}, kCopy);
   const std::string e = error_of([&] { add(b, "sbh,h->sbh", x, w); });
-  for (const char* part : {"[add]", "forward", "layer 3 mlp", "sbh,h->sbh", "tk", "Partial", "Copy"})
+  for (const char* part : {"[add]", "forward", "layer 3 mlp", "sbh,h->sbh", "tp_kv", "Partial", "Copy"})
     EXPECT_TRUE(contains(e, part)) << part << " is not in: " << e;
 }
 

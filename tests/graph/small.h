@@ -5,7 +5,7 @@
 
 namespace megalith {
 
-// A leaf with these states over tp (tk, tr) and, for dims listed in `dp`, a split over dp.
+// A leaf with these states over tp (tp_kv, tp_rep) and, for dims listed in `dp`, a split over dp.
 inline Value leaf(Builder& b, const std::string& name, Shape shape, State tp, bool wants_grad = true,
                   AxisSet copy = {}) {
   Layout l = whole(shape.size());

@@ -51,11 +51,11 @@ void RankSet::set_blocks(int program, int buffer, const Blocks& blocks) {
 void RankSet::run_at(int program, const Instruction& in, const std::function<Coord(Coord)>& where) {
   const std::vector<Buffer>& buffers = plan_.programs[program].buffers;
   for (auto& rank : ranks_) {
-    cpu::Site site{mesh(), where(rank->coord()), {}, {}};
+    cpu::KernelContext context{mesh(), where(rank->coord()), {}, {}};
     std::vector<std::byte*> ins, outs;
-    for (int b : in.ins) site.ins.push_back(buffers[b].type), ins.push_back(rank->buffer(program, b));
-    for (int b : in.outs) site.outs.push_back(buffers[b].type), outs.push_back(rank->buffer(program, b));
-    const cpu::Kernel kernel = cpu::prepare_any(in.op, site);
+    for (int b : in.ins) context.ins.push_back(buffers[b].type), ins.push_back(rank->buffer(program, b));
+    for (int b : in.outs) context.outs.push_back(buffers[b].type), outs.push_back(rank->buffer(program, b));
+    const cpu::Kernel kernel = cpu::prepare_any(in.op, context);
     std::vector<double> workspace(size_t(kernel.workspace) / sizeof(double) + 16);  // 64-byte aligned within
     void* place = workspace.data();
     size_t space = workspace.size() * sizeof(double);

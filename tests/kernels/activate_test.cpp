@@ -51,7 +51,7 @@ TEST(Activate, is_its_definition) {
         const auto both = run_checked(ActivateGrad{act, 3, true}, {dy, x});
         EXPECT_EQ(both[0].x, grad.x);
         EXPECT_EQ(both[1].x, forward.x);
-        for (bool again : {false, true}) compare_bias(ActivateGrad{act, 3, again, true}, dy, x, both);
+        for (bool with_output : {false, true}) compare_bias(ActivateGrad{act, 3, with_output, true}, dy, x, both);
       }
 }
 

@@ -50,8 +50,8 @@ static void compare_split(const Split& split, DType t) {
 TEST(Attention, ranks_compute_parts_of_the_whole) {
   for (DType t : {DType::f32, DType::f64}) {
     if (!tested(t)) continue;
-    compare_split({"tk", make_mesh({1, 1, 2, 1}), {}, {}, {{groups::kv_heads}}, {}}, t);
-    compare_split({"tr", make_mesh({1, 1, 1, 2}), {}, {}, {}, {{groups::query_heads}}}, t);
+    compare_split({"tp_kv", make_mesh({1, 1, 2, 1}), {}, {}, {{groups::kv_heads}}, {}}, t);
+    compare_split({"tp_rep", make_mesh({1, 1, 1, 2}), {}, {}, {}, {{groups::query_heads}}}, t);
     compare_split({"dp", make_mesh({2, 1, 1, 1}), {}, {{groups::data}}, {}, {}}, t);
     compare_split({"cp", make_mesh({1, 2, 1, 1}), {{groups::context}}, {}, {}, {}}, t);
     compare_split({"cp zigzag", make_mesh({1, 2, 1, 1}), {{groups::context, Order::zigzag}}, {}, {}, {}}, t);

@@ -52,11 +52,11 @@ TEST(Embedding, a_split_table_gives_a_partial_sum) {
   Watched table(local), y(tensor(DType::f32, {4, 1, 2}, std::vector<double>(8))), dtable(local);
   const Type y_type{DType::f32, {4, 1, 2}, whole(3)};
   const std::vector<std::byte*> ins = {ids.data(), table.data()}, outs = {y.data()};
-  prepare_tested(Embedding{}, Site{{mesh, second}, {ids_type, table_type}, {y_type}}).run({ins, outs});
+  prepare_tested(Embedding{}, KernelContext{{mesh, second}, {ids_type, table_type}, {y_type}}).run({ins, outs});
   EXPECT_EQ(y.tensor(y_type).x, (std::vector<double>{0, 0, 0, 0, 30, 31, 50, 51}));
 
   const TestedKernel grad =
-      prepare_tested(EmbeddingGrad{}, Site{{mesh, second}, {ids_type, y_type, table_type}, {table_type}});
+      prepare_tested(EmbeddingGrad{}, KernelContext{{mesh, second}, {ids_type, y_type, table_type}, {table_type}});
   Watched workspace(grad.workspace, 0xFF);
   const std::vector<std::byte*> grad_ins = {ids.data(), dy.data(), table.data()}, grad_outs = {dtable.data()};
   grad.run({grad_ins, grad_outs, workspace.data(), false});

@@ -18,10 +18,10 @@ std::vector<std::byte> random_bytes(size_t n, u64 seed) {
 }
 
 // A value of bf16 numbers on the first of two ranks, split over them.
-Site site(const Shape& shape, bool store) {
+KernelContext context(const Shape& shape, bool store) {
   Type t{DType::bf16, shape, whole(int(shape.size()))};
   t.layout.dims[0].add({groups::kv_heads});
-  Site s{{make_mesh({1, 1, 2, 1}), {}}, {t}, {t}};
+  KernelContext s{{make_mesh({1, 1, 2, 1}), {}}, {t}, {t}};
   if (store) s.ins.push_back(t);
   return s;
 }
@@ -30,7 +30,7 @@ Site site(const Shape& shape, bool store) {
 
 TEST(HostCopy, stores_and_fetches_a_ranks_part) {
   for (const Shape& shape : {Shape{2, 1}, Shape{6, 3, 5}, Shape{64, 33, 129}}) {
-    const Site there = site(shape, true), back = site(shape, false);
+    const KernelContext there = context(shape, true), back = context(shape, false);
     const size_t bytes = size_t(there.in_bytes(0));
     ASSERT_EQ(bytes, size_t(count(shape)));  // two bytes each, of half of them
     std::vector<std::byte> value = random_bytes(bytes, 1), leaf = random_bytes(bytes + kAround, 2);

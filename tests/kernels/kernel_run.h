@@ -132,7 +132,7 @@ class KernelRun {
   std::vector<Tensor> once(u8 garbage, std::vector<Alias> aliases) {
     for (const Alias& a : aliases_)
       if (a.must) aliases.push_back(a);
-    const TestedKernel kernel = prepare_tested(AnyOp(op_), Site{{mesh_, {}}, types_, outs_});
+    const TestedKernel kernel = prepare_tested(AnyOp(op_), KernelContext{{mesh_, {}}, types_, outs_});
     std::vector<Watched> ins, outs;
     for (const Tensor& t : ins_) ins.emplace_back(t);
     for (const Type& t : outs_) outs.emplace_back(t.bytes(), garbage);

@@ -52,27 +52,27 @@ static void compare_bias(Gradient op, const std::vector<Array>& ins, const std::
 }
 
 // With the statistics of the forward: y once more, to the bit, and the rest unchanged.
-static void compare_again(const NormCase& k, const std::vector<Array>& y, std::vector<Array> dy_x_w, const Array& c,
-                          const Array& beside) {
+static void compare_with_output(const NormCase& k, const std::vector<Array>& y, std::vector<Array> dy_x_w,
+                                const Array& c, const Array& beside) {
   const DType at = accum_of(y[0].type.dtype);
   dy_x_w.insert(dy_x_w.end(), y.begin() + 1, y.end());
   for (bool residual : {false, true}) {
     std::vector<Array> ins = dy_x_w;
     if (residual) ins.push_back(beside);
-    std::vector<Array> plain, again;
+    std::vector<Array> plain, with_output;
     if (k.centred) {
       plain = run_checked(LayerNormGrad{"sbh", at, residual}, ins);
       ins.push_back(c);
-      again = run_checked(LayerNormGrad{"sbh", at, residual, true}, ins);
-      compare_bias(LayerNormGrad{"sbh", at, residual, true}, ins, again);
+      with_output = run_checked(LayerNormGrad{"sbh", at, residual, true}, ins);
+      compare_bias(LayerNormGrad{"sbh", at, residual, true}, ins, with_output);
     } else {
       plain = run_checked(RmsNormGrad{"sbh", at, residual}, ins);
-      again = run_checked(RmsNormGrad{"sbh", at, residual, true}, ins);
-      compare_bias(RmsNormGrad{"sbh", at, residual, true}, ins, again);
+      with_output = run_checked(RmsNormGrad{"sbh", at, residual, true}, ins);
+      compare_bias(RmsNormGrad{"sbh", at, residual, true}, ins, with_output);
     }
-    EXPECT_EQ(again.back().x, y[0].x);
-    again.pop_back();
-    for (size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(again[i].x, plain[i].x) << i;
+    EXPECT_EQ(with_output.back().x, y[0].x);
+    with_output.pop_back();
+    for (size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(with_output[i].x, plain[i].x) << i;
   }
 }
 
@@ -103,7 +103,7 @@ static void compare(const NormCase& k, DType t) {
     y = run_checked(RmsNorm{"sbh", k.eps}, {x, w}), g = run_checked(RmsNormGrad{"sbh", at}, {dy, x, w, rstd});
     both = run_checked(RmsNormGrad{"sbh", at, true}, {dy, x, w, rstd, beside});
   }
-  compare_again(k, y, {dy, x, w}, c, beside);
+  compare_with_output(k, y, {dy, x, w}, c, beside);
   expect_near(y.back(), want.rstd, {t, roundings, big}, "rstd");
   expect_near(y[0], want.y, {t, roundings, big}, "y");
   expect_near(g[0], want.dx, {t, roundings, big}, "dx");

@@ -74,12 +74,12 @@ class Guarded {
 template <class T>
 class OpRun {
  public:
-  OpRun(const T& op, const std::vector<Array>& ins, const Place& place = {}) : ins_(ins), site_{place, {}, {}} {
-    for (const Array& a : ins) site_.ins.push_back(a.type);
+  OpRun(const T& op, const std::vector<Array>& ins, const Place& place = {}) : ins_(ins), context_{place, {}, {}} {
+    for (const Array& a : ins) context_.ins.push_back(a.type);
     const AnyOp any(op);
-    site_.outs = any.infer({place.mesh, site_.ins, std::vector<bool>(ins.size(), false)});
+    context_.outs = any.infer({place.mesh, context_.ins, std::vector<bool>(ins.size(), false)});
     aliases_ = any.aliases();
-    kernel_ = prepare_tested(any, site_);
+    kernel_ = prepare_tested(any, context_);
   }
 
   // The results, all checks done.
@@ -87,7 +87,7 @@ class OpRun {
     const auto first = once(0xFF, nullptr), second = once(0x7F, nullptr);
     EXPECT_EQ(first, second) << "a second run gives other bits";
     for (const Alias& alias : aliases_) {
-      if (alias.must || site_.out_bytes(alias.out) != site_.in_bytes(alias.in)) continue;
+      if (alias.must || context_.out_bytes(alias.out) != context_.in_bytes(alias.in)) continue;
       EXPECT_EQ(first, once(0xFF, &alias)) << "result " << alias.out << " over input " << alias.in;
     }
     return arrays(first);
@@ -98,9 +98,9 @@ class OpRun {
   using Bytes = std::vector<std::vector<std::byte>>;
 
   Guarded filled(int i) const {
-    const DType t = site_.ins[i].dtype;
-    Guarded g(site_.in_bytes(i), size_of(t), 0);
-    EXPECT_EQ(i64(ins_[i].x.size()), count(site_.in_shape(i))) << "input " << i;
+    const DType t = context_.ins[i].dtype;
+    Guarded g(context_.in_bytes(i), size_of(t), 0);
+    EXPECT_EQ(i64(ins_[i].x.size()), count(context_.in_shape(i))) << "input " << i;
     with_type(t, [&](auto zero) {
       using E = decltype(zero);
       for (size_t k = 0; k < ins_[i].x.size(); ++k) {
@@ -115,8 +115,8 @@ class OpRun {
     std::vector<Guarded> ins, outs;
     std::vector<std::byte*> in_at, out_at;
     for (int i = 0; i < int(ins_.size()); ++i) ins.push_back(filled(i));
-    for (int i = 0; i < int(site_.outs.size()); ++i)
-      outs.emplace_back(site_.out_bytes(i), size_of(site_.outs[i].dtype), garbage);
+    for (int i = 0; i < int(context_.outs.size()); ++i)
+      outs.emplace_back(context_.out_bytes(i), size_of(context_.outs[i].dtype), garbage);
     for (Guarded& g : ins) in_at.push_back(g.data());
     for (Guarded& g : outs) out_at.push_back(g.data());
     std::vector<Alias> shared;
@@ -145,7 +145,7 @@ class OpRun {
   std::vector<Array> arrays(const Bytes& bytes) const {
     std::vector<Array> out;
     for (size_t i = 0; i < bytes.size(); ++i) {
-      Array a{site_.outs[i], {}};
+      Array a{context_.outs[i], {}};
       with_type(a.type.dtype, [&](auto zero) {
         using E = decltype(zero);
         for (size_t k = 0; k * sizeof(E) < bytes[i].size(); ++k) {
@@ -160,7 +160,7 @@ class OpRun {
   }
 
   std::vector<Array> ins_;
-  Site site_;
+  KernelContext context_;
   std::vector<Alias> aliases_;
   TestedKernel kernel_;
 };

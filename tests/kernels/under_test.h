@@ -15,7 +15,7 @@ struct Place {
 };
 
 // One node as one rank sees it; types are logical.
-struct Site {
+struct KernelContext {
   Place place;
   std::vector<Type> ins, outs;
 
@@ -38,7 +38,7 @@ struct TestedKernel {
   std::function<void(const Buffers&)> run;
 };
 
-TestedKernel prepare_tested(const AnyOp& op, const Site& site);
+TestedKernel prepare_tested(const AnyOp& op, const KernelContext& context);
 const std::vector<DType>& tested_dtypes();  // f32 and bf16 at least
 // What attention's probabilities, and their gradients, are rounded to before they are multiplied with tensors of a
 // dtype: half a unit in the last place, relative. Tensor cores take both factors in the tensors' own dtype.

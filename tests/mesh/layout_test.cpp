@@ -60,8 +60,9 @@ TEST(IndexRuns, equal_the_definition_and_cover_everything_once) {
       {{groups::kv_heads, Order::block, 1}, {groups::context, kZig, 2}},
   };
   const std::vector<Mesh> meshes = {
-      make_mesh({2, 3, 2, 2}), make_mesh({.dp = 2, .cp = 6, .tk = 2, .tr = 1, .ep = 1, .etp = 4}),  // cp is 3 x 1 x 2
-      make_mesh({.dp = 2, .cp = 12, .tk = 2, .tr = 1, .ep = 2, .etp = 6})};                         // cp is 2 x 2 x 3
+      make_mesh({2, 3, 2, 2}),
+      make_mesh({.dp = 2, .cp = 6, .tp_kv = 2, .tp_rep = 1, .ep = 1, .etp = 4}),    // cp is 3 x 1 x 2
+      make_mesh({.dp = 2, .cp = 12, .tp_kv = 2, .tp_rep = 1, .ep = 2, .etp = 6})};  // cp is 2 x 2 x 3
   for (const Mesh& m : meshes)
     for (const Splits& axes : lists) {
       const Layout l = on_dim0(list_of(axes));
@@ -126,7 +127,7 @@ TEST(Layout, state_and_dual) {
   EXPECT_EQ(state(l, groups::pipeline), kSame);
   EXPECT_EQ(l.dual().dual(), l);
   for (Axis a : kAllAxes) EXPECT_EQ(l.dual().state(a), l.state(a).dual());
-  EXPECT_EQ(to_string(l), "{cp~ tk,  | copy dp | partial tr}");
+  EXPECT_EQ(to_string(l), "{cp~ tp_kv,  | copy dp | partial tp_rep}");
   EXPECT_EQ(to_string(whole(3)), "");
 }
 
@@ -138,16 +139,16 @@ TEST(Layout, equality_sees_order_and_tags) {
 
 // Types of a mixture of experts on 8 ranks, where ep is the innermost two of dp's four with both of tp's.
 TEST(Layout, of_values_that_the_expert_view_splits) {
-  const Mesh m = make_mesh({.dp = 4, .tk = 2, .ep = 4, .etp = 1});
+  const Mesh m = make_mesh({.dp = 4, .tp_kv = 2, .ep = 4, .etp = 1});
   EXPECT_EQ(m.n(Axis::dp_edp), 2);
   EXPECT_EQ(m.n(Axis::dp_ep), 2);
-  EXPECT_EQ(m.n(Axis::tk_ep), 2);
+  EXPECT_EQ(m.n(Axis::tp_kv_ep), 2);
   const Layout tokens{{{{groups::tensor}}, {{groups::data}}, {}}, {}, {}, {}};                            // [s, b, h]
   const Layout weight{{{{groups::expert}}, {{groups::expert_tensor}}, {}}, {}, groups::expert_data, {}};  // [e, f, h]
-  EXPECT_EQ(to_string(tokens), "{tk tr, dp, }");
-  EXPECT_EQ(to_string(tokens, m.used()), "{tk tr, dp, }");
-  EXPECT_EQ(to_string(weight, m.used()), "{dp_ep tk, ,  | copy dp_edp}");
-  EXPECT_EQ(to_string(weight.dual(), m.used()), "{dp_ep tk, ,  | partial dp_edp}");
+  EXPECT_EQ(to_string(tokens), "{tp_kv tp_rep, dp, }");
+  EXPECT_EQ(to_string(tokens, m.used()), "{tp_kv tp_rep, dp, }");
+  EXPECT_EQ(to_string(weight, m.used()), "{dp_ep tp_kv, ,  | copy dp_edp}");
+  EXPECT_EQ(to_string(weight.dual(), m.used()), "{dp_ep tp_kv, ,  | partial dp_edp}");
   EXPECT_EQ(local_shape(m, {4, 8, 16}, tokens), (Shape{2, 2, 16}));
   EXPECT_EQ(local_shape(m, {8, 6, 16}, weight), (Shape{2, 6, 16}));
   EXPECT_EQ(state(weight, groups::expert), split(0));
@@ -166,8 +167,8 @@ TEST(Layout, names_a_dense_axis_unless_it_is_cut) {
   EXPECT_EQ(to_string(zig, uncut.used()), "{cp~+1}");
   EXPECT_EQ(to_string(part, cut.used()), "{cp_ep}");
   EXPECT_EQ(to_string(on_dim0({{Axis::cp_edp}}), uncut.used()), "{cp}");
-  EXPECT_EQ(to_string(groups::stage), "dp cp tk tr");
-  EXPECT_EQ(to_string(groups::expert), "dp_ep cp_ep tk_ep tr_ep");
+  EXPECT_EQ(to_string(groups::stage), "dp cp tp_kv tp_rep");
+  EXPECT_EQ(to_string(groups::expert), "dp_ep cp_ep tp_kv_ep tp_rep_ep");
   EXPECT_EQ(to_string(AxisSet{Axis::cp_ep, groups::pipeline}, cut.used()), "pp cp_ep");
 }
 

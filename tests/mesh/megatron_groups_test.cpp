@@ -29,8 +29,8 @@ std::string line_of(const Mesh& mesh, const std::string& name, AxisSet axes) {
   return out + "\n";
 }
 
-// The table's text as the mesh has it. `tr`: as many of tp, where it divides that.
-std::string by_mesh(const std::string& table, int tr) {
+// The table's text as the mesh has it. `tp_rep`: as many of tp, where it divides that.
+std::string by_mesh(const std::string& table, int tp_rep) {
   std::string out;
   std::istringstream lines(table);
   for (std::string line; std::getline(lines, line);) {
@@ -38,7 +38,7 @@ std::string by_mesh(const std::string& table, int tr) {
     int tp = 0;
     if (std::sscanf(line.c_str(), "tp %d cp %d dp %d pp %d etp %d ep %d", &tp, &s.cp, &s.dp, &s.pp, &s.etp, &s.ep) != 6)
       continue;
-    s.tr = tp % tr == 0 ? tr : 1, s.tk = tp / s.tr;
+    s.tp_rep = tp % tp_rep == 0 ? tp_rep : 1, s.tp_kv = tp / s.tp_rep;
     const Mesh mesh = make_mesh(s);
     out += line + "\n";
     out += line_of(mesh, "tensor", groups::tensor) + line_of(mesh, "context", groups::context);
@@ -55,7 +55,7 @@ std::string by_mesh(const std::string& table, int tr) {
 TEST(MegatronGroups, are_those_of_the_mesh) {
   const std::string table = text_of(kTable);
   EXPECT_GT(table.size(), 5000u);
-  for (int tr : {1, 2}) EXPECT_EQ(by_mesh(table, tr), table) << "tr " << tr;
+  for (int tp_rep : {1, 2}) EXPECT_EQ(by_mesh(table, tp_rep), table) << "tp_rep " << tp_rep;
 }
 
 TEST(MegatronGroups, are_still_what_megatron_says) {

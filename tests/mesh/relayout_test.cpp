@@ -146,12 +146,12 @@ TEST(Relayout, parts_of_a_dense_axis) {
   EXPECT_THROW(plan(block, Axis::cp_edp, kCopy), Error);  // not innermost
   EXPECT_THROW(plan(zig, {Axis::cp_ep, Axis::cp_etp}, kCopy), Error);
   EXPECT_EQ(plan(zig, groups::context, kCopy).from_order, kZig);
-  // A part of one rank between them (tr_edp) is not in the way, and the way back is the way it came.
-  const Mesh two = make_mesh({.dp = 2, .tk = 2, .tr = 2, .ep = 2, .etp = 2});
+  // A part of one rank between them (tp_rep_edp) is not in the way, and the way back is the way it came.
+  const Mesh two = make_mesh({.dp = 2, .tp_kv = 2, .tp_rep = 2, .ep = 2, .etp = 2});
   const Layout heads{{{{groups::context}, {groups::tensor}}, {}}, {}, {}, {}};
-  constexpr AxisSet inner = {Axis::tk_ep, Axis::tk_etp, Axis::tr_ep, Axis::tr_etp};
+  constexpr AxisSet inner = {Axis::tp_kv_ep, Axis::tp_kv_etp, Axis::tp_rep_ep, Axis::tp_rep_etp};
   const RelayoutPlan gathered = relayout_plan(two, {16, 16}, heads, inner, kCopy);
-  EXPECT_EQ(gathered.to.dims[0], (AxisList{{groups::context}, {Axis::tk_edp}, {Axis::tr_edp}}));
+  EXPECT_EQ(gathered.to.dims[0], (AxisList{{groups::context}, {Axis::tp_kv_edp}, {Axis::tp_rep_edp}}));
   EXPECT_EQ(relayout_plan(two, {16, 16}, gathered.to, inner, split(0)).to, heads);
   EXPECT_THROW(relayout_plan(two, {16, 16}, heads, groups::kv_heads, kCopy), Error);
   EXPECT_THROW(relayout_plan(make_mesh({}), {16, 16}, heads, groups::context, kCopy), Error);  // also on one rank

@@ -21,7 +21,7 @@ TEST(Reshape, merges_when_outer_factors_are_used_up) {
   Result r = reshape("sgrd->s(grd)", sizes, {6, 2, 8, 4},
                      {{{groups::context}}, {{groups::kv_heads}}, {{groups::query_heads}}, {}});
   EXPECT_EQ(r.shape, (Shape{6, 64}));
-  EXPECT_EQ(to_string(r.layout), "{cp, tk tr | partial dp}");
+  EXPECT_EQ(to_string(r.layout), "{cp, tp_kv tp_rep | partial dp}");
   EXPECT_THROW(reshape("sgrd->s(grd)", sizes, {6, 2, 8, 4}, {{}, {}, {{groups::query_heads}}, {}}),
                Error);  // g whole, r split
   EXPECT_THROW(reshape("sgrd->s(grd)", sizes, {6, 2, 8, 4}, {{}, {{groups::kv_heads}}, {}, {{groups::query_heads}}}),
@@ -41,10 +41,11 @@ TEST(Reshape, splits_axes_from_the_outer_factor_on) {
 
 // The part of tp that experts have apart goes to the inner factor; parts of one rank stay beside their neighbours.
 TEST(Reshape, parts_of_an_axis_go_to_several_factors) {
-  const Mesh cut = make_mesh({.dp = 2, .tk = 4, .ep = 1, .etp = 2});
+  const Mesh cut = make_mesh({.dp = 2, .tp_kv = 4, .ep = 1, .etp = 2});
   const Layout l{{{}, {{groups::kv_heads}}}, {}, {}, {}};
   const auto to = [&](Sizes sizes) { return infer_reshape(cut, "s(gr)->sgr", sizes, {{6, 16}, l, true}).layout.dims; };
-  EXPECT_EQ(to({{'g', 2}, {'r', 8}}), (std::vector<AxisList>{{}, {{{Axis::tk_edp, Axis::tk_ep}}}, {{Axis::tk_etp}}}));
+  EXPECT_EQ(to({{'g', 2}, {'r', 8}}),
+            (std::vector<AxisList>{{}, {{{Axis::tp_kv_edp, Axis::tp_kv_ep}}}, {{Axis::tp_kv_etp}}}));
   EXPECT_EQ(to({{'g', 4}, {'r', 4}}), (std::vector<AxisList>{{}, {{groups::kv_heads}}, {}}));
   const Layout zig{{{}, {{groups::kv_heads, Order::zigzag}}}, {}, {}, {}};
   EXPECT_THROW(infer_reshape(cut, "s(gr)->sgr", {{'g', 2}, {'r', 8}}, {{6, 16}, zig, true}), Error);

@@ -50,8 +50,8 @@ std::string outcome(const LayoutRule& rule, const std::vector<In>& ins) {
 const LayoutRule kLinear{.spec = "sbk,nk->sbn", .linear = {{0}, {1}}};
 const LayoutRule kAdd{.spec = "sh,h->sh", .linear = {{0, 1}}};
 const LayoutRule kNorm{.spec = "sh,h->sh,s", .whole = "h"};
-const LayoutRule kMaxRule{.spec = "sv->s", .left = Left::max};
-const LayoutRule kGather{.spec = "s,sh,vh->vh", .linear = {{1}}, .carrier = {2}};
+const LayoutRule kMaxRule{.spec = "sv->s", .reduction = Reduction::max};
+const LayoutRule kGather{.spec = "s,sh,vh->vh", .linear = {{1}}, .layout_only = {2}};
 
 }  // namespace
 
@@ -157,7 +157,7 @@ TEST(Rule, axes_are_treated_one_by_one) {
   const Layout lx{{{{groups::context}}, {{groups::data}}, {{groups::kv_heads}}}, {groups::query_heads}, {}, {}};
   const Layout lw{{{}, {{groups::kv_heads}}}, {}, {groups::context, groups::data, groups::query_heads}, {}};
   const Result r = infer_layouts(kLinear, {{x, lx, true}, {w, lw, true}})[0];
-  EXPECT_EQ(to_string(r.layout), "{cp, dp,  | partial tk tr}");
+  EXPECT_EQ(to_string(r.layout), "{cp, dp,  | partial tp_kv tp_rep}");
 }
 
 }  // namespace megalith

@@ -165,11 +165,12 @@ TEST(Collectives, the_step_reduces_each_gradient_once) {
       EXPECT_EQ(r->transfer, Transfer::all_reduce);
       ++by_axes[to_string(r->axes)];
     }
-  // Per layer: q, projection, fc1, fc2 over dp and cp; k and v over tr too; two norms and two head norms over tp too.
-  // Beside them two vocabulary matrices, the last norm, the loss and the tokens; and the norm over everything.
-  EXPECT_EQ(by_axes,
-            (std::map<std::string, int>{
-                {"dp cp", 2 * 4 + 2 + 2}, {"dp cp tr", 2 * 2}, {"dp cp tk tr", 2 * 4 + 1}, {"pp dp cp tk tr", 1}}));
+  // Per layer: q, projection, fc1, fc2 over dp and cp; k and v over tp_rep too; two norms and two head norms over tp
+  // too. Beside them two vocabulary matrices, the last norm, the loss and the tokens; and the norm over everything.
+  EXPECT_EQ(by_axes, (std::map<std::string, int>{{"dp cp", 2 * 4 + 2 + 2},
+                                                 {"dp cp tp_rep", 2 * 2},
+                                                 {"dp cp tp_kv tp_rep", 2 * 4 + 1},
+                                                 {"pp dp cp tp_kv tp_rep", 1}}));
 }
 
 }  // namespace megalith::harness

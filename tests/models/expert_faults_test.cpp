@@ -105,7 +105,7 @@ TEST(ExpertFaults, one_of_a_tokens_cotangents) {
 }
 
 TEST(ExpertFaults, sum_over_etp_of_one_rank) {
-  TrainingSpec s = routed({.dp = 2, .tk = 2, .ep = 2, .etp = 2});
+  TrainingSpec s = routed({.dp = 2, .tp_kv = 2, .ep = 2, .etp = 2});
   s.fault = before<CombineRows>(0, [](RankSet& r, int, const Instruction&, Blocks& rows) {
     for (int rank = 0; rank < r.mesh().num_ranks(); ++rank)
       if (r.mesh().place(r.mesh().coord(rank), kEtp) != 0) clear(rows[size_t(rank)]);

@@ -55,7 +55,7 @@ struct DeafWeights {
 }  // namespace
 
 TEST(ExpertMistakes, are_none_in_a_right_model) {
-  EXPECT_EQ(noticed_by(with_losses({.dp = 2, .tk = 2, .ep = 2, .etp = 1})), "");
+  EXPECT_EQ(noticed_by(with_losses({.dp = 2, .tp_kv = 2, .ep = 2, .etp = 1})), "");
   EXPECT_EQ(noticed_by(with_bias({.dp = 4, .ep = 2})), "");
 }
 

@@ -52,7 +52,7 @@ constexpr double kSums = 128 * 2.2e-16;  // sums of as many terms as there are t
 std::vector<TrainingSpec> layouts() {
   return {mixture_on(make_mesh({})), mixture_on(make_mesh({.dp = 4, .ep = 4})),
           mixture_on(make_mesh({.dp = 4, .ep = 2})),
-          mixture_on(make_mesh({.dp = 2, .tk = 2, .ep = 2, .etp = 2}), true)};
+          mixture_on(make_mesh({.dp = 2, .tp_kv = 2, .ep = 2, .etp = 2}), true)};
 }
 
 }  // namespace

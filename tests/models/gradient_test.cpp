@@ -135,7 +135,7 @@ TEST(Model, passes_change_no_result) {
       for (const std::string& off : all) {
         spec.passes_off = {off};
         const StepResult b = Training(spec, batch).step(at);
-        if (off == "remake" || off == "keep-repeated")
+        if (off == "rematerialize" || off == "keep-repeated")
           for (const auto& [name, w] : a.after) EXPECT_EQ(max_difference(w, b.after.at(name)), 0) << name;
         const bool rounds = off == "fuse-add" || off == "fuse-bias" || off == "fuse-residual" ||
                             off == "fuse-bias-grad";  // at other places

@@ -112,7 +112,7 @@ TEST(ModelMistakes, norm_weights_declared_same_under_sp) {
 TEST(ModelMistakes, replicated_key_weights_declared_same) {
   TrainingSpec s = llama(kOne);
   s.edit_forward = declared_same("linear_k.weight", {groups::query_heads});
-  expect_noticed("replicated K/V weights declared Same over tr", s, "build: [einsum]");
+  expect_noticed("replicated K/V weights declared Same over tp_rep", s, "build: [einsum]");
 }
 
 TEST(ModelMistakes, cast_from_partial_to_same) {

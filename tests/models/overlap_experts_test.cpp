@@ -16,8 +16,8 @@ StepResult step_beside(const TrainingSpec& spec, const Batch& batch) {
 }  // namespace
 
 TEST(OverlapExperts, gives_the_same_bits) {
-  for (const Mesh& mesh : {make_mesh({.dp = 4, .ep = 4}), make_mesh({.dp = 2, .tk = 2, .ep = 2, .etp = 2}),
-                           make_mesh({.dp = 2, .tk = 2, .ep = 4, .etp = 1})})
+  for (const Mesh& mesh : {make_mesh({.dp = 4, .ep = 4}), make_mesh({.dp = 2, .tp_kv = 2, .ep = 2, .etp = 2}),
+                           make_mesh({.dp = 2, .tp_kv = 2, .ep = 4, .etp = 1})})
     for (const bool gate : {false, true})
       for (const std::optional<double> rows : {std::optional<double>(), std::optional(0.5)})
         for (const char* again : {"", "moe", "shared_experts"}) {

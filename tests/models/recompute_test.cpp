@@ -88,9 +88,9 @@ TEST(Recompute, gives_the_same_bits_with_experts) {
   ModelConfig model = mixture();
   model.moe.shared_expert_intermediate_size = 20, model.moe.shared_expert_gate = true;
   expect_same_bits(spec_of(model, make_mesh({})));
-  expect_same_bits(spec_of(model, make_mesh({.dp = 2, .tk = 2, .ep = 4, .etp = 1}), {true, Order::block, false}));
+  expect_same_bits(spec_of(model, make_mesh({.dp = 2, .tp_kv = 2, .ep = 4, .etp = 1}), {true, Order::block, false}));
   TrainingSpec spec = spec_of(model, make_mesh({}));
-  spec.passes_off = {"remake"};
+  spec.passes_off = {"rematerialize"};
   expect_same_bits(spec);
 }
 
@@ -101,7 +101,7 @@ TEST(Recompute, gives_the_same_bits_with_balanced_experts) {
   m.router_load_balancing_type = {"aux_loss", "seq_aux_loss", "global_aux_loss"}, m.aux_loss_coeff = {0.3, 0.2, 0.1};
   m.z_loss_coeff = 0.1, m.router_score_function = RouterScore::sigmoid, m.router_enable_expert_bias = true;
   expect_same_bits(spec_of(model, make_mesh({})));
-  expect_same_bits(spec_of(model, make_mesh({.dp = 2, .tk = 2, .ep = 4, .etp = 1}), {true, Order::block, false}));
+  expect_same_bits(spec_of(model, make_mesh({.dp = 2, .tp_kv = 2, .ep = 4, .etp = 1}), {true, Order::block, false}));
 }
 
 TEST(Recompute, gives_the_same_bits_without_the_other_passes) {

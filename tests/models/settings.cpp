@@ -56,7 +56,7 @@ void ring(TrainingSpec& s) { s.ring = true; }
 void ring_of_everything(TrainingSpec& s) {
   s.ring = s.documents = true, s.regather = false, s.model.sliding_window = 9, s.model.add_qkv_bias = true;
 }
-void three_query_heads(TrainingSpec& s) {  // tp 6 = tk 2 x tr 3
+void three_query_heads(TrainingSpec& s) {  // tp 6 = tp_kv 2 x tp_rep 3
   s.model.seq_length = 18, s.model.num_attention_heads = 6, s.model.padded_vocab_size = 54;
 }
 void rope(TrainingSpec& s) { s.model.position_embedding_type = PositionEmbedding::rope; }
@@ -127,7 +127,7 @@ struct Run {
   ModelConfig (*model)();
   Change change;
   ParallelStyle style;
-  int dp, cp, tk, tr, micro;
+  int dp, cp, tp_kv, tp_rep, micro;
   int ep = 1, etp = 0;  // an expert view that no dense model asks for: axes of its dense view lie in several atoms
 };
 
@@ -216,12 +216,12 @@ const Run kRuns[] = {
     {"mla_ring", mla_like, ring, kZigzag, 1, 4, 1, 1, 2},
     {"mla_ring", mla_like, ring, kSpZigzag, 1, 2, 2, 1, 2},
     {"mla", mla_like, nullptr, kSpZigzag, 2, 2, 2, 1, 2, 4, 1},
-    {"llama", llama_like, nullptr, kSpZigzag, 2, 2, 2, 2, 2, 4, 2},  // tr | tk cp | dp
-    {"gpt2", gpt2_like, nullptr, kSpZigzag, 2, 2, 4, 1, 2, 4, 2},    // tk 2 | tk 2 x cp | dp
+    {"llama", llama_like, nullptr, kSpZigzag, 2, 2, 2, 2, 2, 4, 2},  // tp_rep | tp_kv cp | dp
+    {"gpt2", gpt2_like, nullptr, kSpZigzag, 2, 2, 4, 1, 2, 4, 2},    // tp_kv 2 | tp_kv 2 x cp | dp
     {"llama", llama_like, nullptr, kPlain, 4, 1, 1, 1, 2, 2, 1},     // dp 2 | dp 2
     {"llama_ring", llama_like, ring, kZigzag, 1, 4, 1, 1, 2, 2, 1},  // cp 2 | cp 2
     {"llama_four_groups", llama_like, four_groups, kAllToAll, 1, 4, 1, 1, 2, 2, 1},
-    {"olmo2", llama_like, olmo2, kSpZigzag, 1, 4, 2, 1, 2, 2, 2},  // tk | cp 2 | cp 2
+    {"olmo2", llama_like, olmo2, kSpZigzag, 1, 4, 2, 1, 2, 2, 2},  // tp_kv | cp 2 | cp 2
     {"t5_v10", t5_v10, nullptr, kPlain, 1, 1, 1, 1, 2},
     {"t5_v10", t5_v10, nullptr, kPlain, 1, 1, 2, 1, 2},
     {"t5_v10", t5_v10, nullptr, kPlain, 1, 1, 4, 1, 1},
@@ -313,7 +313,7 @@ std::vector<Setting> settings() {
   std::vector<Setting> out;
   for (const Run& r : kRuns) {
     TrainingSpec s{.model = r.model(),
-                   .mesh = make_mesh({r.dp, r.cp, r.tk, r.tr, 1, r.ep, r.etp}),
+                   .mesh = make_mesh({r.dp, r.cp, r.tp_kv, r.tp_rep, 1, r.ep, r.etp}),
                    .style = r.style,
                    .micro_batches = r.micro};
     if (r.change) r.change(s);
@@ -324,8 +324,9 @@ std::vector<Setting> settings() {
                      : r.style.cp_order == Order::zigzag ? "_zigzag"
                                                          : "_block";
     const std::string cut = r.etp || r.ep > 1 ? fmt::format("_ep{}_etp{}", r.ep, r.etp) : "";
-    out.push_back({fmt::format("{}_dp{}_cp{}_tp{}x{}{}{}_x{}{}", r.name, r.dp, r.cp, r.tk, r.tr, sp, cp, r.micro, cut),
-                   std::move(s)});
+    out.push_back(
+        {fmt::format("{}_dp{}_cp{}_tp{}x{}{}{}_x{}{}", r.name, r.dp, r.cp, r.tp_kv, r.tp_rep, sp, cp, r.micro, cut),
+         std::move(s)});
   }
   return out;
 }

@@ -258,8 +258,8 @@ StepResult Training::step(const Tensors& values) {
   }
   const OptimizerConfig c = optimizer();
   std::vector<double> numbers = {kLr, kDecay, 0, 0};
-  c.chosen().write_scalars(1, numbers.data() + hyper::kOwn);
-  ranks_->write("hyper", {{4}, numbers});
+  c.chosen().write_scalars(1, numbers.data() + step_scalars_in::kOwn);
+  ranks_->write("step_scalars_in", {{4}, numbers});
   ranks_->run("update");
   const Tensor scalars = ranks_->output("update", "step");
   out.loss = scalars.v[step_scalar::kLoss], out.norm = scalars.v[step_scalar::kGradNorm];

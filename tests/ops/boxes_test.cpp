@@ -9,7 +9,7 @@ namespace megalith {
 
 namespace {
 
-const Mesh kMesh = make_mesh({2, 2, 2, 1});  // dp, cp, tk
+const Mesh kMesh = make_mesh({2, 2, 2, 1});  // dp, cp, tp_kv
 
 Type typed(const Shape& shape, const std::vector<AxisList>& dims, AxisSet copy = {}) {
   return {DType::bf16, shape, {dims, {}, copy, {}}};

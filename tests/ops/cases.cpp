@@ -106,12 +106,12 @@ class Table {
     grad(Dropout{"sbh,b->sbh", 0.4, 3}, {value("sbh"), rows()});
     for (Act act : {Act::gelu, Act::gelu_tanh, Act::squared_relu, Act::tanh, Act::relu}) {
       grad(Activate{act, 3}, {value("sbf")});
-      for (bool again : {false, true})
-        for (bool bias : {false, true}) plain(ActivateGrad{act, 3, again, bias}, {value("sbf"), value("sbf")});
+      for (bool with_output : {false, true})
+        for (bool bias : {false, true}) plain(ActivateGrad{act, 3, with_output, bias}, {value("sbf"), value("sbf")});
     }
     for (const Gate act : {Gate::silu, Gate::gelu_tanh, Gate::quick_gelu}) {
       grad(Swiglu{act}, {value("sbnf")});
-      for (bool again : {false, true}) plain(SwigluGrad{again, act}, {value("sbf"), value("sbnf")});
+      for (bool with_output : {false, true}) plain(SwigluGrad{with_output, act}, {value("sbf"), value("sbnf")});
     }
     CaseInput gate{random_tensor({size_.at('s'), size_.at('b'), 1}, seed()), true};
     for (const bool logistic : {true, false}) {
@@ -150,9 +150,9 @@ class Table {
     grad(RmsNorm{"sbh"}, {value("sbh"), value("h")});
     grad(RmsNorm{"sbgrd"}, {value("sbgrd"), value("d")});
     plain(RmsNormGrad{"sbh", DType::f64}, {value("sbh"), value("sbh"), value("h"), positive("sb", false)});
-    for (bool again : {false, true})
+    for (bool with_output : {false, true})
       for (bool bias : {false, true})
-        plain(RmsNormGrad{"sbh", DType::f64, true, again, bias},
+        plain(RmsNormGrad{"sbh", DType::f64, true, with_output, bias},
               {value("sbh"), value("sbh"), value("h"), positive("sb", false), value("sbh")});
     grad(LayerNorm{"sbh"}, {value("sbh"), value("h"), value("h")});
     plain(LayerNormGrad{"sbh", DType::f64},
@@ -292,9 +292,9 @@ class Table {
     at_update(SumSquares{2}, {constant("ab")});
     at_update(MultiSumSquares{}, {constant("ab"), constant("c"), constant("abc")});
     at_update(StepScalars{1.0}, {positive("", false), positive("", false), positive("", false)});
-    CaseInput scalars{{{4}, {2.0, 3.0, 0.5, 1.0}}}, hyper{{{4}, {0.01, 0.1, 0.1, 0.001}}};
+    CaseInput scalars{{{4}, {2.0, 3.0, 0.5, 1.0}}}, step_scalars_in{{{4}, {0.01, 0.1, 0.1, 0.001}}};
     at_update(Update{.rule = AdamW{}, .ndim = 2},
-              {constant("ab"), constant("ab"), constant("ab"), positive("ab", false), scalars, hyper});
+              {constant("ab"), constant("ab"), constant("ab"), positive("ab", false), scalars, step_scalars_in});
     const MultiUpdate both{AdamW{}, true, {true, false}};
     std::vector<CaseInput> ins;
     for (const char* letters : {"a", "b"})
@@ -302,9 +302,10 @@ class Table {
         ins.push_back(i == 3 ? positive(letters, false) : constant(letters));
         if (i > 0) ins.back().like = int(ins.size()) - 1 - i;
       }
-    ins.push_back(scalars), ins.push_back(hyper);
+    ins.push_back(scalars), ins.push_back(step_scalars_in);
     at_update(both, ins);
-    at_update(Update{.rule = Sgd{}, .ndim = 2}, {constant("ab"), constant("ab"), constant("ab"), scalars, hyper});
+    at_update(Update{.rule = Sgd{}, .ndim = 2},
+              {constant("ab"), constant("ab"), constant("ab"), scalars, step_scalars_in});
   }
 
   const Sizes& size_;

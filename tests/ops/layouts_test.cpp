@@ -21,7 +21,7 @@ std::set<std::string> listed_ops() {
   // no numbers: boxes_test.cpp, tests/exec_cpu/quantize_test.cpp and tests/models/quantize_test.cpp.
   for (const std::string_view other : {Relayout::name,
                                        Wait::name,
-                                       JoinPool::name,
+                                       JoinBucket::name,
                                        PutBack::name,
                                        StageTerm::name,
                                        FetchState::name,

@@ -39,8 +39,8 @@ void expect_noticed(const std::string& mistake, F&& change) {
       if (op->accumulate) continue;  // its third input is not in the rule
     if constexpr (requires { op->plus; })
       if (op->plus || op->bias) continue;  // likewise
-    if constexpr (requires { op->again; })
-      if (op->again) continue;  // nor its last result
+    if constexpr (requires { op->with_output; })
+      if (op->with_output) continue;  // nor its last result
     if constexpr (requires { op->bias; })
       if (op->bias) continue;
     LayoutRule rule = op->rule();
@@ -83,8 +83,8 @@ TEST(RuleMistakes, false_linearity) {
 }
 
 TEST(RuleMistakes, what_a_summed_letter_leaves) {
-  expect_noticed<Einsum>("a split contraction leaves a maximum", [](LayoutRule& r) { r.left = Left::max; });
-  expect_noticed<VocabMax>("a maximum is a sum", [](LayoutRule& r) { r.left = Left::partial; });
+  expect_noticed<Einsum>("a split contraction leaves a maximum", [](LayoutRule& r) { r.reduction = Reduction::max; });
+  expect_noticed<VocabMax>("a maximum is a sum", [](LayoutRule& r) { r.reduction = Reduction::partial; });
 }
 
 TEST(RuleMistakes, gradient_ops) {

@@ -57,7 +57,7 @@ std::vector<Parameter> parameters_of(DType dtype) {
     q.true_rows = shape[0], q.kind = row_dims ? ParameterKind::matrix : ParameterKind::vector, q.row_dims = row_dims;
     q.type.layout.copy = {groups::data, groups::context};
     const std::map<std::string, std::pair<int, int>> split = {
-        {"q", {0, 1}}, {"k", {0, -1}}, {"proj", {1, 2}}, {"fc1", {1, -1}}};  // over tk, over tr
+        {"q", {0, 1}}, {"k", {0, -1}}, {"proj", {1, 2}}, {"fc1", {1, -1}}};  // over tp_kv, over tp_rep
     if (const auto at = split.find(name); at != split.end()) {
       q.type.layout.dims[size_t(at->second.first)].add({groups::kv_heads});
       if (at->second.second >= 0)
@@ -98,11 +98,11 @@ class Steps {
     Type sum{DType::f64, {}, whole(0)};
     sum.layout.partial = {groups::data, groups::context};
     sums.loss = b.leaf({"loss_sum", sum, Role::scalar}), sums.tokens = b.leaf({"token_sum", sum, Role::scalar});
-    if (cut) pools_ = make_pools(mesh, parameters_, 1, config, precision);
-    add_update(b, parameters_, sums, config, precision, pools_);
+    if (cut) buckets_ = make_buckets(mesh, parameters_, 1, config, precision);
+    add_update(b, parameters_, sums, config, precision, buckets_);
     verify(g_);
     run_passes(g_, standard_passes());
-    take_ = take_main(mesh, pools_), spread_ = spread_weights(mesh, pools_);
+    take_ = take_main(mesh, buckets_), spread_ = spread_weights(mesh, buckets_);
     std::vector<ProgramSpec> programs = {{"update", &g_, {Phase::update}}};
     if (cut) {
       for (Graph* g : {&take_, &spread_}) run_passes(*g, standard_passes());
@@ -130,11 +130,11 @@ class Steps {
     ranks_->write("loss_sum", {{}, {1}}), ranks_->write("token_sum", {{}, {1}});
     for (i64 i = 0; i < config_.all.size(); ++i) {
       const Optimizer& o = config_.all.at(i);
-      const std::string leaf = hyper_name(config_, o, false);
+      const std::string leaf = step_scalars_in_name(config_, o, false);
       if (!ranks_->plan().find_leaf(leaf)) continue;
-      std::vector<double> h(size_t(hyper::kOwn + o.scalars()));
-      h[hyper::kLr] = golden_steps()["lr"], h[hyper::kWeightDecay] = golden_steps()["weight_decay"];
-      o.write_scalars(t, h.data() + hyper::kOwn);
+      std::vector<double> h(size_t(step_scalars_in::kOwn + o.scalars()));
+      h[step_scalars_in::kLr] = golden_steps()["lr"], h[step_scalars_in::kWeightDecay] = golden_steps()["weight_decay"];
+      o.write_scalars(t, h.data() + step_scalars_in::kOwn);
       ranks_->write(leaf, {{i64(h.size())}, h});
     }
     ranks_->run("update");
@@ -146,7 +146,7 @@ class Steps {
  private:
   OptimizerConfig config_;
   std::vector<Parameter> parameters_;
-  std::vector<Pool> pools_;
+  std::vector<Bucket> buckets_;
   Graph g_, take_, spread_;
   std::unique_ptr<RankSet> ranks_;
 };
@@ -262,12 +262,12 @@ TEST(Optimizers, muon_goes_the_way_of_torch) {
 TEST(Optimizers, of_matrices_are_cut_between_them) {
   const OptimizerConfig muon = config_of({{"optimizer", "muon"}});
   const std::vector<Parameter> parameters = parameters_of(DType::f32);
-  for (const Pool& pool : make_pools(make_mesh({2, 1, 1, 1}), parameters, 0, muon)) {
-    const Parameter& p = parameters[pool.members[0]];
-    EXPECT_EQ(pool.stacked, p.kind == ParameterKind::matrix) << p.name;
-    if (!pool.stacked) continue;
-    EXPECT_EQ(pool.shard.shape[0], 2) << p.name;  // one of the ranks has zeros
-    EXPECT_EQ(Shape(pool.shard.shape.begin() + 1, pool.shard.shape.end()), p.type.shape);
+  for (const Bucket& bucket : make_buckets(make_mesh({2, 1, 1, 1}), parameters, 0, muon)) {
+    const Parameter& p = parameters[bucket.members[0]];
+    EXPECT_EQ(bucket.stacked, p.kind == ParameterKind::matrix) << p.name;
+    if (!bucket.stacked) continue;
+    EXPECT_EQ(bucket.shard.shape[0], 2) << p.name;  // one of the ranks has zeros
+    EXPECT_EQ(Shape(bucket.shard.shape.begin() + 1, bucket.shard.shape.end()), p.type.shape);
   }
 }
 

@@ -4,7 +4,8 @@
 
 namespace megalith::parity {
 
-// With pools of 4000 elements, so that there are several. The last run's steps stop counting: their loss is not finite.
+// With buckets of 4000 elements, so that there are several. The last run's steps stop counting: their loss is not
+// finite.
 int ahead(const Hall& at) {
   const std::string plain = " --use-distributed-optimizer --ddp-bucket-size 4000";
   return compare_ways(at, {.name = "ahead",

@@ -69,8 +69,8 @@ class WatchedInterpreter final : public test::WrappedInterpreter {
     for (const Leaf& leaf : plan_.leaves) {
       const bool stays =
           leaf.role == Role::parameter || leaf.role == Role::main_parameter || leaf.role == Role::optimizer;
-      if (!stays || leaf.pool >= 0) continue;  // plans differ in the order of their leaves
-      // A rank's part of a pool's weights in f32: only with its main weights on the host they are held twice.
+      if (!stays || leaf.bucket >= 0) continue;  // plans differ in the order of their leaves
+      // A rank's part of a bucket's weights in f32: only with its main weights on the host they are held twice.
       if (leaf.name.ends_with(".shard") && leaf.type.dtype == DType::f32) continue;
       const u64 name = XXH3_64bits(leaf.name.data(), leaf.name.size());
       const std::vector<float> joined = main_weights(leaf);
@@ -86,9 +86,9 @@ class WatchedInterpreter final : public test::WrappedInterpreter {
     if (leaf.type.dtype != DType::u16) return {};
     const std::string weights = leaf.name.substr(0, leaf.name.size() - main_name("").size());
     const Leaf* shard = plan_.find_leaf(weights + ".shard");
-    const Leaf& near = shard ? *shard : plan_.leaf(weights);
+    const Leaf& bf16_half = shard ? *shard : plan_.leaf(weights);
     std::vector<float> out(size_t(leaf.bytes) / sizeof(u16));
-    join_floats(real_->host_view(near), real_->host_view(leaf), out);
+    join_floats(real_->host_view(bf16_half), real_->host_view(leaf), out);
     return out;
   }
 

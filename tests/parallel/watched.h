@@ -15,8 +15,8 @@ struct Watch {
 // `watch` is written while and after the interpreter lives.
 std::unique_ptr<Backend> watched(std::unique_ptr<Backend> real, Watch& watch);
 
-// The kinds of relayouts of a plan's training programs, as "reduce_scatter over tk tr, backward, layer mlp": numbers of
-// layers left out.
+// The kinds of relayouts of a plan's training programs, as "reduce_scatter over tp_kv tp_rep, backward, layer mlp":
+// numbers of layers left out.
 std::vector<std::string> kinds_of_relayouts(const Plan& plan);
 
 }  // namespace megalith::parity

@@ -26,7 +26,7 @@ int compare_ways(const Hall& at, const Ways& ways) {
   for (size_t i = 0; i < whole.size(); i += 2) {
     const bool counts = whole[i].name.find("1e30") == std::string::npos;
     const bool same = counts ? same_bits(outcomes[i], outcomes[i + 1]) : outcomes[i].state == outcomes[i + 1].state;
-    // (The zeros between a pool's members, which no checkpoint has, have other signs after a step at such a rate.)
+    // (The zeros between a bucket's members, which no checkpoint has, have other signs after a step at such a rate.)
     const bool resumes = !counts || (ends[i].state == outcomes[i].state && ends[i + 1].state == outcomes[i].state);
     int tensors = 0;
     for (const char* step : {"/iter_0000005", "/iter_0000010"})

@@ -136,7 +136,7 @@ TEST(Fusions, a_loss_whose_gradient_comes_later_is_read_twice) {
   const Graph apart = training(llama(), kOne, {"fuse-loss-grad"}).g;
   EXPECT_EQ(count_ops<VocabMaxSums>(apart), 1);
   EXPECT_EQ(count_ops<VocabSumsGrad>(apart), 1);
-  Graph g = training(llama(), kOne, {"fuse-loss-grad", "remake", "hoist", "multi-tensor"}).g;
+  Graph g = training(llama(), kOne, {"fuse-loss-grad", "rematerialize", "hoist", "multi-tensor"}).g;
   for (Node& n : g.nodes)  // the gradient's factor is the loss itself
     if (n.op.get_if<CrossEntropyGrad>())
       for (const Node& loss : g.nodes)

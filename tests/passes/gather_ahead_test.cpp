@@ -18,10 +18,10 @@ namespace {
 
 struct BuiltStep {
   Graph g;
-  std::vector<Pool> pools;
+  std::vector<Bucket> buckets;
 };
 
-// As a training step is built. Pools of 300 elements: several a layer; the first parameter's is not late.
+// As a training step is built. Buckets of 300 elements: several a layer; the first parameter's is not late.
 BuiltStep built(const ModelConfig& model, DType dtype, const std::set<std::string>& off = {}) {
   BuiltStep out;
   out.g.mesh = make_mesh({2, 1, 2, 1});
@@ -29,12 +29,12 @@ BuiltStep built(const ModelConfig& model, DType dtype, const std::set<std::strin
   BuildMode mode;
   mode.batch = 2, mode.precision = computing_in(dtype);
   const auto gpt = Gpt(model, ParallelStyle{true}).build_whole(b, mode);
-  out.pools = make_pools(out.g.mesh, gpt.parameters, 300, {}, mode.precision);
-  for (Pool& pool : out.pools) pool.late = std::ranges::find(pool.members, 0u) == pool.members.end();
-  gather_weights(b, out.pools, gpt.parameters);
+  out.buckets = make_buckets(out.g.mesh, gpt.parameters, 300, {}, mode.precision);
+  for (Bucket& bucket : out.buckets) bucket.late = std::ranges::find(bucket.members, 0u) == bucket.members.end();
+  gather_weights(b, out.buckets, gpt.parameters);
   verify(out.g);
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms, mode.precision);
-  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, {}, mode.precision, out.pools,
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, {}, mode.precision, out.buckets,
              {true, true});
   run_passes(out.g, standard_passes(), off);
   run_passes(out.g, {{"gather-ahead", gather_ahead}});
@@ -43,11 +43,11 @@ BuiltStep built(const ModelConfig& model, DType dtype, const std::set<std::strin
 
 bool of_first_alone(const Node& n) { return !is_carried_out(n.op, false); }
 
-// Where the first member of a pool is read.
-int first_reader(const Graph& g, Value pool) {
+// Where the first member of a bucket is read.
+int first_reader(const Graph& g, Value bucket) {
   for (int i = 0; i < int(g.nodes.size()); ++i)
     for (Value v : g.nodes[i].ins)
-      if (g.info(v).pool.pool == pool) return i;
+      if (g.info(v).bucket.bucket == bucket) return i;
   return -1;
 }
 
@@ -59,9 +59,9 @@ TEST(GatherAhead, begins_all_at_the_head_and_ends_each_where_it_is_read) {
       for (const auto& off : {std::set<std::string>{}, std::set<std::string>{"multi-tensor", "fuse-bias"}}) {
         const BuiltStep built_step = built(model, dtype, off);
         const Graph& g = built_step.g;
-        const int late = int(std::ranges::count_if(built_step.pools, [](const Pool& p) { return p.late; }));
+        const int late = int(std::ranges::count_if(built_step.buckets, [](const Bucket& p) { return p.late; }));
         ASSERT_GT(late, 4);
-        ASSERT_EQ(late + 1, int(built_step.pools.size()));
+        ASSERT_EQ(late + 1, int(built_step.buckets.size()));
         int before = -1, ends = 0;
         for (int i = 0; i < int(g.nodes.size()); ++i) {
           const Node& n = g.nodes[i];
@@ -77,7 +77,7 @@ TEST(GatherAhead, begins_all_at_the_head_and_ends_each_where_it_is_read) {
             before = reader;
           } else {
             ++ends;
-            int next = i;  // several pools may have one first reader
+            int next = i;  // several buckets may have one first reader
             while (of_first_alone(g.nodes[next])) ++next;
             EXPECT_EQ(first_reader(g, g.nodes[g.info(n.ins[0]).node].ins[1]), next);
           }
@@ -87,17 +87,17 @@ TEST(GatherAhead, begins_all_at_the_head_and_ends_each_where_it_is_read) {
 }
 
 // What the forward reads first stays with the update, and is the first that it updates.
-TEST(GatherAhead, the_update_gathers_the_first_pool_alone) {
+TEST(GatherAhead, the_update_gathers_the_first_bucket_alone) {
   const BuiltStep step = built(llama(), DType::bf16, {"multi-tensor"});
-  const Pool& pool = *std::ranges::find(step.pools, false, &Pool::late);
+  const Bucket& bucket = *std::ranges::find(step.buckets, false, &Bucket::late);
   std::vector<std::string> gathered;
-  std::optional<bool> first_update;  // of the pool that is gathered here
+  std::optional<bool> first_update;  // of the bucket that is gathered here
   for (const Node& n : step.g.nodes) {
     const auto* r = n.op.get_if<Relayout>();
-    if (n.op.get_if<Update>() && !first_update) first_update = step.g.info(n.ins[0]).name == main_name(pool.name);
+    if (n.op.get_if<Update>() && !first_update) first_update = step.g.info(n.ins[0]).name == main_name(bucket.name);
     if (r && r->into && n.phase == Phase::update) gathered.push_back(step.g.info(n.ins[1]).name);
   }
-  EXPECT_EQ(gathered, std::vector<std::string>{pool.name});
+  EXPECT_EQ(gathered, std::vector<std::string>{bucket.name});
   EXPECT_EQ(first_update, true);
 }
 
@@ -112,7 +112,7 @@ TEST(GatherAhead, reading_a_weight_before_its_gather_ends_is_an_error) {
     verify(g);
     FAIL() << "it verifies";
   } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find("while its pool is being written"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("while its bucket is being written"), std::string::npos) << e.what();
   }
 }
 

@@ -43,7 +43,8 @@ Gathers gathers(const Graph& g) {
 }  // namespace
 
 TEST(KeepRepeated, rows_of_experts_are_gathered_once) {
-  const Gathers again = gathers(mixture({"keep-repeated", "remake"})), kept = gathers(mixture({"remake"}));
+  const Gathers again = gathers(mixture({"keep-repeated", "rematerialize"})),
+                kept = gathers(mixture({"rematerialize"}));
   EXPECT_EQ(again.again, kLayers);  // for the gradients of the experts' first weights
   EXPECT_EQ(kept.again, 0);
   EXPECT_EQ(again.all - kept.all, kLayers);

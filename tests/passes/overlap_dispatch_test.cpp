@@ -98,7 +98,8 @@ TEST(OverlapDispatch, what_needs_no_transfer_stays) {
 
 // Of gathers one after the other the last is begun, and of sums the first.
 TEST(OverlapDispatch, transfers_one_after_the_other_are_not_begun_together) {
-  for (const Mesh& mesh : {make_mesh({.tk = 2, .ep = 2, .etp = 1}), make_mesh({.dp = 2, .tk = 2, .ep = 4, .etp = 1})}) {
+  for (const Mesh& mesh :
+       {make_mesh({.tp_kv = 2, .ep = 2, .etp = 1}), make_mesh({.dp = 2, .tp_kv = 2, .ep = 4, .etp = 1})}) {
     Graph g = passed(small_mixture(), mesh, {.sequence_parallel = true});
     run_passes(g, {{"overlap-dispatch", overlap_dispatch}});
     std::set<Value> open;

@@ -56,7 +56,7 @@ bool has(const std::vector<std::string>& ops, const char* op) { return std::rang
 // On ranks of tp the last product of the shared expert adds nothing, and can stand beside the sum.
 TEST(OverlapExperts, the_shared_expert_is_beside_what_goes_to_experts_and_back) {
   for (const bool tensor : {false, true}) {
-    Graph g = trained(mixture(), tensor ? make_mesh({.tk = 2, .ep = 2, .etp = 1}) : make_mesh({.dp = 4, .ep = 4}),
+    Graph g = trained(mixture(), tensor ? make_mesh({.tp_kv = 2, .ep = 2, .etp = 1}) : make_mesh({.dp = 4, .ep = 4}),
                       {.sequence_parallel = tensor});
     EXPECT_TRUE(beside(g).empty());
     const size_t nodes = g.nodes.size();

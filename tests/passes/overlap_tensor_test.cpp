@@ -23,7 +23,7 @@ Graph trained(const ModelConfig& model, const Mesh& mesh, bool remade, DType dty
   mode.batch = 1, mode.precision = computing_in(dtype);
   const Built gpt = Gpt(model, ParallelStyle{.sequence_parallel = sequence_parallel}).build_whole(b, mode);
   add_gradients(b, gpt.parameters, gpt.terms);
-  run_passes(g, standard_passes(), remade ? std::set<std::string>{} : std::set<std::string>{"remake"});
+  run_passes(g, standard_passes(), remade ? std::set<std::string>{} : std::set<std::string>{"rematerialize"});
   return g;
 }
 

@@ -75,7 +75,7 @@ TEST(Passes, axes_of_several_ranks_stay) {
   EXPECT_NO_THROW(verify(g));
   EXPECT_GT(count_ops<Relayout>(g), 10);
   for (const Node& n : g.nodes)
-    if (const auto* r = n.op.get_if<Relayout>()) EXPECT_EQ(to_string(r->axes, g.mesh.used()), "tk");
+    if (const auto* r = n.op.get_if<Relayout>()) EXPECT_EQ(to_string(r->axes, g.mesh.used()), "tp_kv");
 }
 
 TEST(Passes, every_weight_gradient_is_added_by_its_producer) {

@@ -85,7 +85,7 @@ TEST(Recompute, a_layer_keeps_what_the_formula_says) {
 }
 
 TEST(Recompute, without_remaking_a_layer_keeps_more) {
-  const std::set<std::string> off = {"remake"};
+  const std::set<std::string> off = {"rematerialize"};
   const auto each = [&](const RecomputeConfig& r) { return kept(4, r, off) - kept(3, r, off); };
   const i64 mlp = kMlp + kFfn * kRow, norms = kNorms + 2 * kHidden * kRow;
   EXPECT_EQ(each({}), kLayer + kRemade);

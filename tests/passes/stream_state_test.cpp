@@ -30,10 +30,11 @@ Made made(const OptimizerConfig& config, DType dtype, const Mesh& mesh = make_me
   BuildMode mode;
   mode.batch = 2, mode.precision = computing_in(dtype);
   const Built gpt = Gpt(llama(), ParallelStyle{true}).build_whole(b, mode);
-  std::vector<Pool> pools;
-  if (cut) pools = make_pools(mesh, gpt.parameters, 3000, {}, mode.precision), place_on_host(pools, config);
+  std::vector<Bucket> buckets;
+  if (cut) buckets = make_buckets(mesh, gpt.parameters, 3000, {}, mode.precision), place_on_host(buckets, config);
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms, mode.precision);
-  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, config, mode.precision, pools, {true});
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, config, mode.precision, buckets,
+             {true});
   run_passes(out.g, standard_passes());
   out.parameters = gpt.parameters;
   return out;
@@ -182,14 +183,15 @@ TEST(StreamState, a_window_keeps_to_the_layout_of_its_leaves) {
     b.set_phase(Phase::update);
     const Window window{{DType::f32, DType::f32}, {{0, 128}}};
     const Value scalars = b.leaf({"s", {DType::f64, {4}, whole(1)}}),
-                hyper = b.leaf({"h", {DType::f64, {4}, whole(1)}});
+                step_scalars_in = b.leaf({"h", {DType::f64, {4}, whole(1)}});
     try {
       const Value m = b.leaf(leaf("m", DType::f32, state, kCopy)), v = b.leaf(leaf("v", DType::f32, other, kCopy));
       const Value fetched = b.add1(FetchState{0, window}, {m, v});
       EXPECT_EQ(b.type(fetched).shape, Shape({state.is_split() ? 2 : 1, 256}));
-      const std::vector<Value> after = b.add(WindowUpdate{.rule = AdamW{}, .window = window},
-                                             {fetched, scalars, hyper, b.leaf(leaf("g", DType::f32, gradient, sum)),
-                                              b.leaf(leaf("w", DType::f32, state, kCopy))});
+      const std::vector<Value> after =
+          b.add(WindowUpdate{.rule = AdamW{}, .window = window},
+                {fetched, scalars, step_scalars_in, b.leaf(leaf("g", DType::f32, gradient, sum)),
+                 b.leaf(leaf("w", DType::f32, state, kCopy))});
       b.add(StoreState{0, window}, {after[0], m, v});
       verify(g);
       return "";

@@ -66,7 +66,7 @@ TEST(BegunSums, AreNotMadeWithoutTheFlagOrWithoutOthers) {
   EXPECT_EQ(planned("--overlap-grad-reduce", 2).plan.find_program("last-backward"), nullptr);
 }
 
-// As much is sent; memory grows by the parts of pools that outlive a program, and workspaces.
+// As much is sent; memory grows by the parts of buckets that outlive a program, and workspaces.
 TEST(BegunSums, SendTheSame) {
   const std::string flags = "--use-distributed-optimizer --num-virtual-stages-per-pipeline-rank 2 ";
   const PlannedStep apart = planned(flags), beside = planned(flags + "--overlap-grad-reduce");
@@ -77,10 +77,10 @@ TEST(BegunSums, SendTheSame) {
   };
   EXPECT_EQ(sent(apart), sent(beside));
   i64 parts = 0;
-  for (const Pool& pool : beside.pools) parts += local_type(beside.plan.mesh, pool.shard).bytes();
+  for (const Bucket& bucket : beside.buckets) parts += local_type(beside.plan.mesh, bucket.shard).bytes();
   EXPECT_GE(beside.plan.bytes(Role::gradient), apart.plan.bytes(Role::gradient) + parts);
   EXPECT_LE(beside.plan.bytes(Role::gradient),
-            apart.plan.bytes(Role::gradient) + parts + kAlignment * i64(beside.pools.size()));
+            apart.plan.bytes(Role::gradient) + parts + kAlignment * i64(beside.buckets.size()));
 }
 
 }  // namespace megalith

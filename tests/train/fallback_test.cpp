@@ -7,7 +7,7 @@
 
 #include "ckpt/tensors/safetensors.h"
 #include "ckpt/torch/torch_dist.h"
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 #include "exec/cpu/backend.h"
 #include "files.h"
 #include "resume/agreed_start.h"
@@ -244,7 +244,7 @@ TEST(Fallback, ranks_verify_a_checkpoint_of_megatron_together) {
     harness::run_ranks(2, [&](Ranks& ranks) {
       try {
         agreed_start(options_for(2, "--train-iters 2 --load " + (ranks.rank() ? second : a)), ranks);
-      } catch (const ToldElsewhere& e) {
+      } catch (const ReportedByOtherRank& e) {
         errors[std::size_t(ranks.rank())] = std::string("told: ") + e.what();
       } catch (const Error& e) {
         errors[std::size_t(ranks.rank())] = e.what();

@@ -96,7 +96,7 @@ TEST(Trainer, RatesFollowTheStepsThatCounted) {
     EXPECT_EQ(state.schedule_samples, 8);
     EXPECT_EQ(state.consumed_samples, 14);
     EXPECT_EQ(device.waits_for_results, late);
-    return device.hyper;
+    return device.step_scalars_in;
   };
   const std::vector<double> at_once = train(false);
   EXPECT_EQ(at_once, train(true));

@@ -108,10 +108,11 @@ TEST(MainWeights, ComeBackToTheBit) {
             largest = std::max(largest, count(p.shape));
             if (!p.beside) continue;
             ++beside;
-            std::vector<bf16> near(values.size());
+            std::vector<bf16> bf16_half(values.size());
             if (p.beside->type.dtype == DType::bf16)
-              model.interpreter().read_part(*p.beside, p.begin * 2, std::as_writable_bytes(std::span(near)));
-            for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(near[i].bits, near_of(values[i]).bits) << t.name << i;
+              model.interpreter().read_part(*p.beside, p.begin * 2, std::as_writable_bytes(std::span(bf16_half)));
+            for (size_t i = 0; i < values.size(); ++i)
+              ASSERT_EQ(bf16_half[i].bits, bf16_half_of(values[i]).bits) << t.name << i;
           }
         }
         EXPECT_GT(largest, ranks == 1 ? ModelState::kJoinedAtOnce : 0);

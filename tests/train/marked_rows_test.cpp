@@ -43,7 +43,7 @@ Ran run_steps(const std::string& flags, bool pass) {
   constexpr int kSteps = 4, kMicroBatches = 3;
   for (int i = 0; i < kSteps; ++i) {
     const double h[4] = {1e-2, 0.1, 1 - std::pow(0.9, i + 1), 1 - std::pow(0.999, i + 1)};
-    interpreter->write(*step.plan.find_leaf("hyper"), h);
+    interpreter->write(*step.plan.find_leaf("step_scalars_in"), h);
     interpreter->write(*step.plan.find_leaf("loss_mask"), ones.data());
     for (int k = 0; k < kMicroBatches; ++k) {
       for (const char* leaf : {"tokens", "labels"}) {

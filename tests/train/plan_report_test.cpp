@@ -101,7 +101,7 @@ TEST(PlanReport, TellsWhatGradientsMakeAgain) {
   // It costs time: not where memory suffices.
   machine.memory = i64{1} << 40;
   EXPECT_EQ(report().find("made again"), std::string::npos);
-  spec.passes_off = {"remake"};
+  spec.passes_off = {"rematerialize"};
   machine.memory = 0;
   EXPECT_EQ(report().find("made again"), std::string::npos);
 }
@@ -203,7 +203,7 @@ TEST(PlanReport, TellsWhatAStepSendsOverEachAxis) {
   EXPECT_EQ(line("", "dp"), -1);
   const double activations = 32 * 2 * 64 * 4, layers = 2;
   const std::string tp = "--world-size 2 --tensor-model-parallel-size 2 ";
-  const double once = line(tp, "tk"), four_times = line(tp + "--global-batch-size 8", "tk");
+  const double once = line(tp, "tp_kv"), four_times = line(tp + "--global-batch-size 8", "tp_kv");
   EXPECT_GE(once, 4 * layers * activations);
   EXPECT_LT(once, 6 * layers * activations);
   EXPECT_NEAR(four_times / once, 4, 0.01);
@@ -241,9 +241,9 @@ TEST(PlanReport, GathersBesideTheForwardCostNothing) {
     };
     const auto [plain, m] = step("");
     const auto [beside, same] = step("--overlap-param-gather");
-    const auto late = std::ranges::count_if(beside.pools, [](const Pool& p) { return p.late; });
+    const auto late = std::ranges::count_if(beside.buckets, [](const Bucket& p) { return p.late; });
     EXPECT_GT(late, 2);
-    EXPECT_EQ(size_t(late + 1), beside.pools.size());
+    EXPECT_EQ(size_t(late + 1), beside.buckets.size());
     const std::vector<Sent> want = sent_a_step(plain, m), have = sent_a_step(beside, m);
     ASSERT_EQ(want.size(), have.size());
     for (size_t i = 0; i < want.size(); ++i) {

@@ -11,17 +11,17 @@ namespace megalith {
 class ScriptedInterpreter final : public Interpreter {
  public:
   ScriptedInterpreter(std::vector<bool> counts, bool late) : counts_(std::move(counts)), late_(late) {}
-  std::vector<double> hyper;       // of all steps, one after the other
-  bool waits_for_results = false;  // something was written after a step whose result was not taken
+  std::vector<double> step_scalars_in;  // of all steps, one after the other
+  bool waits_for_results = false;       // something was written after a step whose result was not taken
 
   void run(int, bool, int) override {}
   int send(const Leaf&, int, int, int) override { return 0; }
   int receive(const Leaf&, int, int, int) override { return 0; }
   void join(int) override {}
   void write(const Leaf& leaf, const void* data, int) override {
-    if (leaf.name != "hyper") return;
+    if (leaf.name != "step_scalars_in") return;
     const auto* values = static_cast<const double*>(data);
-    hyper.insert(hyper.end(), values, values + 4);
+    step_scalars_in.insert(step_scalars_in.end(), values, values + 4);
   }
   void read(const Leaf&, void*) override {}
   void write_part(const Leaf&, i64, std::span<const std::byte>) override {}

@@ -33,8 +33,8 @@ void HeldModel::run(const std::string& program, const Batch& batch, bool first) 
 
 void HeldModel::write_rates(i64 step) {
   std::vector<double> h = {optimizer_.lr, optimizer_.weight_decay, 0, 0};
-  optimizer_.chosen().write_scalars(step, h.data() + hyper::kOwn);
-  interpreter_->write(step_.plan.leaf("hyper"), h.data());
+  optimizer_.chosen().write_scalars(step, h.data() + step_scalars_in::kOwn);
+  interpreter_->write(step_.plan.leaf("step_scalars_in"), h.data());
 }
 
 std::vector<double> HeldModel::scalars(const std::string& program, const std::string& output) const {

@@ -68,11 +68,11 @@ class CpuInterpreter final : public Interpreter {
     std::vector<float> wide(size_t(leaf.bytes) / sizeof(bf16));
     fill(wide.data());
     if (type == DType::u16)
-      std::ranges::transform(wide, reinterpret_cast<u16*>(executor_.leaf(leaf.name)), rest_of);
+      std::ranges::transform(wide, reinterpret_cast<u16*>(executor_.leaf(leaf.name)), low_half_of);
     else if (type == DType::f16)
       std::ranges::copy(wide, reinterpret_cast<f16*>(executor_.leaf(leaf.name)));
     else
-      std::ranges::transform(wide, reinterpret_cast<bf16*>(executor_.leaf(leaf.name)), near_of);
+      std::ranges::transform(wide, reinterpret_cast<bf16*>(executor_.leaf(leaf.name)), bf16_half_of);
   }
   std::byte* host_view(const Leaf& leaf) override { return executor_.leaf(leaf.name); }
   std::span<const double> scalars(int program, const std::string& output) override {

@@ -26,10 +26,10 @@ static double now() {
 }
 
 i64 workspace_bytes(const Graph& g, const Node& n) {
-  Site site{g.mesh, Coord{}, {}, {}};
-  for (Value v : n.ins) site.ins.push_back(g.type(v));
-  for (Value v : n.outs) site.outs.push_back(g.type(v));
-  return prepare_any(n.op, site).workspace;
+  KernelContext context{g.mesh, Coord{}, {}, {}};
+  for (Value v : n.ins) context.ins.push_back(g.type(v));
+  for (Value v : n.outs) context.outs.push_back(g.type(v));
+  return prepare_any(n.op, context).workspace;
 }
 
 void Executor::Unmap::operator()(std::byte* p) const { munmap(p, bytes); }
@@ -55,13 +55,13 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks)
     std::vector<Step> steps;
     for (const Instruction& in : p.instructions) {
       Step s;
-      Site site{plan.mesh, coord, {}, {}, ranks, to_string(in.origin)};
-      for (int b : in.ins) s.ins.push_back(at(p.buffers[b])), site.ins.push_back(p.buffers[b].type);
-      for (int b : in.outs) s.outs.push_back(at(p.buffers[b])), site.outs.push_back(p.buffers[b].type);
+      KernelContext context{plan.mesh, coord, {}, {}, ranks, to_string(in.origin)};
+      for (int b : in.ins) s.ins.push_back(at(p.buffers[b])), context.ins.push_back(p.buffers[b].type);
+      for (int b : in.outs) s.outs.push_back(at(p.buffers[b])), context.outs.push_back(p.buffers[b].type);
       for (int b : in.ins) s.in_strides.push_back(plan.slot_stride(p.buffers[b]));
       for (int b : in.outs) s.out_strides.push_back(plan.slot_stride(p.buffers[b]));
       s.workspace = arena_.get() + in.workspace;
-      s.kernel = prepare_any(in.op, site);
+      s.kernel = prepare_any(in.op, context);
       s.with_others = is_with_others(plan.mesh, in.op);
       s.reduces = is_data_reduction(plan.mesh, in.op);
       s.first_only = !is_carried_out(in.op, false);

@@ -2,9 +2,9 @@
 
 namespace megalith::cpu {
 
-Kernel prepare_any(const AnyOp& op, const Site& site) {
+Kernel prepare_any(const AnyOp& op, const KernelContext& context) {
 #define OP(T) \
-  if (const T* it = op.get_if<T>()) return prepare(*it, site);
+  if (const T* it = op.get_if<T>()) return prepare(*it, context);
 #include "ops/ops.def"
 #undef OP
   fail("[{}] has no CPU kernel", op.name());

@@ -10,7 +10,7 @@
 namespace megalith::cpu {
 
 // One node as one rank sees it. Buffers are dense, row-major, with the local sizes.
-struct Site {
+struct KernelContext {
   const Mesh& mesh;
   Coord coord;
   std::vector<Type> ins, outs;  // logical types
@@ -44,11 +44,11 @@ struct Kernel {
   std::function<void(const Args&)> finish = {};  // of a relayout on a lane: ends what run() began
 };
 
-#define OP(T) Kernel prepare(const T& op, const Site& site);
+#define OP(T) Kernel prepare(const T& op, const KernelContext& context);
 #include "ops/ops.def"
 #undef OP
 
 // The same for any op, by ops.def.
-Kernel prepare_any(const AnyOp& op, const Site& site);
+Kernel prepare_any(const AnyOp& op, const KernelContext& context);
 
 }  // namespace megalith::cpu

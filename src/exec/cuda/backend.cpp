@@ -143,7 +143,7 @@ class CudaBackend final : public Backend, public TellsFacts {
   }
   void connect(const Plan& plan, const Coord& coord, std::span<const Link> links) const override {
     if (!peers_) return;
-    std::vector<cuda::Clique> needed = cuda::cliques_of(plan, coord);
+    std::vector<cuda::CommunicatorGroup> needed = cuda::communicator_groups_of(plan, coord);
     for (const Link& l : links) needed.push_back(cuda::link_of(l.from, l.to, l.channel));
     comms_->connect(needed);
   }

@@ -1,16 +1,16 @@
-// What moves data between GPUs, each driven by a rank of its own: communicators, one for each clique. Behind it stands
+// What moves data between GPUs, each driven by a rank of its own: communicators, one for each group. Behind it stands
 // NCCL (nccl/), or, in a build without it, an error that says so (no_nccl/).
 #pragma once
 #include <memory>
 #include <span>
 
-#include "exec/cuda/cliques.h"
+#include "exec/cuda/communicator_groups.h"
 #include "exec/cuda/device.h"
 
 namespace megalith::cuda {
 
 struct Message {
-  int member;  // its place in the clique
+  int member;  // its place in the group
   std::byte* data;
   i64 bytes;
 };
@@ -36,8 +36,8 @@ class Comms {
   virtual ~Comms() = default;
   // Makes what is missing of the communicators that any rank asks for, with the memory they will ever take. All ranks
   // must call it at the same time; what is there already costs an exchange of texts.
-  virtual void connect(const std::vector<Clique>& mine) = 0;
-  virtual Comm& at(const Clique& clique) = 0;  // Error if it was not connected
+  virtual void connect(const std::vector<CommunicatorGroup>& mine) = 0;
+  virtual Comm& at(const CommunicatorGroup& group) = 0;  // Error if it was not connected
   // What has gone wrong in the background; empty: nothing. Any thread may ask.
   virtual std::string error() = 0;
   // Ends what is under way, without the others. Any thread may call it; nothing else may be called then.

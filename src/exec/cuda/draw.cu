@@ -23,8 +23,8 @@ __device__ i64 global_index(const DrawLaunch& l, int dim, i64 local) {
 }
 
 __device__ void put(float x, float* to) { *to = x; }
-__device__ void put(float x, __nv_bfloat16* to) { *to = near_of(x); }
-__device__ void put(float x, u16* to) { *to = rest_of(x); }
+__device__ void put(float x, __nv_bfloat16* to) { *to = bf16_half_of(x); }
+__device__ void put(float x, u16* to) { *to = low_half_of(x); }
 
 template <class T>
 __global__ void draw_kernel(const __grid_constant__ DrawLaunch l, T* out, i64 n) {

@@ -11,10 +11,10 @@
 namespace megalith::cuda {
 
 i64 workspace_bytes(Device& device, const Graph& g, const Node& n) {
-  Site site{g.mesh, Coord{}, {}, {}, device};
-  for (Value v : n.ins) site.ins.push_back(g.type(v));
-  for (Value v : n.outs) site.outs.push_back(g.type(v));
-  return prepare_any(n.op, site).workspace;
+  KernelContext context{g.mesh, Coord{}, {}, {}, device};
+  for (Value v : n.ins) context.ins.push_back(g.type(v));
+  for (Value v : n.outs) context.outs.push_back(g.type(v));
+  return prepare_any(n.op, context).workspace;
 }
 
 Executor::Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers)
@@ -44,7 +44,7 @@ void Executor::drop_graphs() {
 
 Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
   Step s;
-  Site site{plan_.mesh, coord_, {}, {}, device_, peers_ ? &peers_->comms : nullptr, to_string(in.origin)};
+  KernelContext context{plan_.mesh, coord_, {}, {}, device_, peers_ ? &peers_->comms : nullptr, to_string(in.origin)};
   const auto place = [&](const std::vector<int>& buffers, std::vector<Type>& types, std::vector<std::byte*>& places,
                          std::vector<i64>& strides) {
     for (int b : buffers) {
@@ -52,17 +52,17 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
       places.push_back(at(p.buffers[b])), strides.push_back(plan_.slot_stride(p.buffers[b]));
     }
   };
-  place(in.ins, site.ins, s.ins, s.in_strides), place(in.outs, site.outs, s.outs, s.out_strides);
+  place(in.ins, context.ins, s.ins, s.in_strides), place(in.outs, context.outs, s.outs, s.out_strides);
   s.workspace = arena_.get() + in.workspace;
   s.first_only = !is_carried_out(in.op, false);
-  s.kernel = prepare_any(in.op, site);
+  s.kernel = prepare_any(in.op, context);
   check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}", in.op.name(),
         s.kernel.workspace, in.workspace_bytes);
   s.lane = in.op.lane();
   if (s.lane) s.done = make_event(), lanes_[s.lane];
   if (const auto* op = in.op.get_if<Relayout>()) {
-    const auto clique = clique_of(*op, plan_.mesh, coord_);
-    if (clique && peers_) s.transfer = peers_->watch.add(describe(*op, plan_.mesh, *clique, to_string(in.origin)));
+    const auto group = communicator_group_of(*op, plan_.mesh, coord_);
+    if (group && peers_) s.transfer = peers_->watch.add(describe(*op, plan_.mesh, *group, to_string(in.origin)));
   }
   return s;
 }

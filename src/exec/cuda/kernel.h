@@ -12,9 +12,9 @@ namespace megalith::cuda {
 
 class Comms;
 
-struct Site : LocalNode {
-  Site(const Mesh& mesh, const Coord& coord, std::vector<Type> ins, std::vector<Type> outs, Device& device,
-       Comms* comms = nullptr, std::string tag = {})
+struct KernelContext : LocalNode {
+  KernelContext(const Mesh& mesh, const Coord& coord, std::vector<Type> ins, std::vector<Type> outs, Device& device,
+                Comms* comms = nullptr, std::string tag = {})
       : LocalNode{mesh, coord, std::move(ins), std::move(outs), device.sizes()},
         device(device),
         comms(comms),
@@ -51,11 +51,11 @@ struct Kernel {
   std::function<void(const Args&)> tune = {};
 };
 
-#define OP(T) Kernel prepare(const T& op, const Site& site);
+#define OP(T) Kernel prepare(const T& op, const KernelContext& context);
 #include "ops/ops.def"
 #undef OP
 
 // The same for any op, by ops.def.
-Kernel prepare_any(const AnyOp& op, const Site& site);
+Kernel prepare_any(const AnyOp& op, const KernelContext& context);
 
 }  // namespace megalith::cuda

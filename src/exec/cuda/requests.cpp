@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "exec/cuda/tell.h"
+#include "exec/cuda/store_scalars.h"
 
 namespace megalith::cuda {
 
@@ -32,7 +32,7 @@ int Requests::ask(const std::byte* device, i64 bytes) {
   Slot* slot = std::ranges::find(slots_, i64{0}, &Slot::bytes);
   check(slot != std::end(slots_), "more than {} results are requested and not taken", kSlots);
   make_room(*slot, bytes);
-  launch_tell(reinterpret_cast<const double*>(device), slot->pinned, bytes / 8, stream_);
+  launch_store_scalars(reinterpret_cast<const double*>(device), slot->pinned, bytes / 8, stream_);
   const auto note = [](void* at) { *static_cast<double*>(at) = steady_seconds(); };
   check_cuda(cudaLaunchHostFunc(stream_, note, &slot->arrived), "reading back a result");
   check_cuda(cudaEventRecord(slot->done, stream_), "reading back a result");

@@ -2,10 +2,10 @@
 
 namespace megalith::cuda {
 
-Clique link_of(int from, int to, int channel) { return {Clique::link, channel, {from, to}}; }
+CommunicatorGroup link_of(int from, int to, int channel) { return {CommunicatorGroup::link, channel, {from, to}}; }
 
 Transfers::~Transfers() {
-  for (auto& [clique, link] : links_) cudaStreamSynchronize(link.lane.stream());
+  for (auto& [group, link] : links_) cudaStreamSynchronize(link.lane.stream());
 }
 
 int Transfers::self() const {
@@ -14,13 +14,13 @@ int Transfers::self() const {
 }
 
 Transfers::Link& Transfers::link(int from, int to, int channel) {
-  const Clique clique = link_of(from, to, channel);
-  auto it = links_.find(clique);
+  const CommunicatorGroup group = link_of(from, to, channel);
+  auto it = links_.find(group);
   if (it != links_.end()) return it->second;
-  Comm& comm = peers_->comms.at(clique);
+  Comm& comm = peers_->comms.at(group);
   const int transfer = peers_->watch.add(
-      fmt::format("{} on channel {} between stages, {}", from == self() ? "send" : "receive", channel, clique.text()));
-  return links_.try_emplace(clique, &comm, transfer).first->second;
+      fmt::format("{} on channel {} between stages, {}", from == self() ? "send" : "receive", channel, group.text()));
+  return links_.try_emplace(group, &comm, transfer).first->second;
 }
 
 int Transfers::send(const std::byte* data, i64 bytes, int peer, int channel) {

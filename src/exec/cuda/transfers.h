@@ -34,13 +34,13 @@ class Transfers {
 
   Device& device_;
   const Peers* peers_;
-  std::map<Clique, Link> links_;
+  std::map<CommunicatorGroup, Link> links_;
   std::map<int, Event> open_;  // by ticket
   std::vector<Event> spare_;
   int tickets_ = 0;
 };
 
 // The link from one rank to another on a channel.
-Clique link_of(int from, int to, int channel);
+CommunicatorGroup link_of(int from, int to, int channel);
 
 }  // namespace megalith::cuda

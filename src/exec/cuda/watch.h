@@ -30,7 +30,7 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // A transfer's number, for begin() and end(). "all_reduce over tk tr, layer 3 attention, ranks 0 1".
+  // A transfer's number, for begin() and end(). "all_reduce over tp_kv tp_rep, layer 3 attention, ranks 0 1".
   int add(std::string what);
   // `time`: of the stream, if it is the one that computes and its own time is kept.
   void begin(int transfer, cudaStream_t stream, OwnTime* time = nullptr);  // enqueue: it waits for others from here on

@@ -7,10 +7,10 @@
 namespace megalith::cuda {
 
 Form::Form(const AttentionSpec& spec, const LocalNode& where, int first, const Type& result)
-    : at(spec), site(where), q(first), o(result), sizes(local_shape(where.mesh, result.shape, result.layout)) {
-  t = site.in_shape(at.packed() ? q : q + 1)[0];
-  check(!at.packed() || (site.in_shape(q)[2] == heads() + 2 * groups() && sizes[0] == t),
-        "[attention] packed {} does not hold the {} + 2 * {} heads of {}", to_string(site.ins[size_t(q)]), heads(),
+    : at(spec), context(where), q(first), o(result), sizes(local_shape(where.mesh, result.shape, result.layout)) {
+  t = context.in_shape(at.packed() ? q : q + 1)[0];
+  check(!at.packed() || (context.in_shape(q)[2] == heads() + 2 * groups() && sizes[0] == t),
+        "[attention] packed {} does not hold the {} + 2 * {} heads of {}", to_string(context.ins[size_t(q)]), heads(),
         groups(), to_string(o));
 }
 
@@ -30,7 +30,7 @@ AttentionCase case_of(const Form& f, bool backward) {
           .relative = f.at.buckets > 0,
           .cut = f.is_cut(),
           .backward = backward,
-          .capability = f.site.gpu.capability};
+          .capability = f.context.gpu.capability};
 }
 
 AttentionSizes sizes_of(const Form& f) {
@@ -70,8 +70,8 @@ AttentionSizes sizes_of(const Form& f) {
     check(z.g * z.r <= AttentionSizes::kMaxHeads, "[attention] ALiBi with {} heads on a GPU, at most {}", z.g * z.r,
           AttentionSizes::kMaxHeads);
     const std::vector<double> all = alibi_slopes(at, f.o.dim(2) * f.o.dim(3));
-    const auto groups = indices(f.site.mesh, f.o.shape, f.o.layout, f.site.coord, 2);
-    const auto heads = indices(f.site.mesh, f.o.shape, f.o.layout, f.site.coord, 3);
+    const auto groups = indices(f.context.mesh, f.o.shape, f.o.layout, f.context.coord, 2);
+    const auto heads = indices(f.context.mesh, f.o.shape, f.o.layout, f.context.coord, 3);
     for (int i = 0; i < z.g * z.r; ++i)
       z.slopes[i] = float(all[size_t(groups[size_t(i / z.r)] * f.o.dim(3) + heads[size_t(i % z.r)])]);
   }
@@ -134,7 +134,7 @@ Parts cut(const CudnnAttention& p, i64 budget) {
 
 CudnnAttention grad_part(const Form& f) {
   CudnnAttention part = problem_of(f);
-  const Parts parts = cut(part, f.site.gpu.memory / kScoresShare);
+  const Parts parts = cut(part, f.context.gpu.memory / kScoresShare);
   part.b = parts.b, part.g = parts.g, part.backward = true;
   return part;
 }

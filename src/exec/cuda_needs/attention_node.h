@@ -12,25 +12,25 @@ namespace megalith::cuda {
 // `o` the type of attention's result.
 struct Form {
   const AttentionSpec& at;
-  const LocalNode& site;
+  const LocalNode& context;
   int q;
   const Type& o;
   Shape sizes;  // s, b, g, r, d
   i64 t;        // keys
 
   Form(const AttentionSpec& spec, const LocalNode& where, int first, const Type& result);
-  DType dtype() const { return site.ins[size_t(q)].dtype; }
+  DType dtype() const { return context.ins[size_t(q)].dtype; }
   i64 groups() const { return sizes[2]; }
   i64 heads() const { return sizes[2] * sizes[3]; }
   i64 query_heads() const { return at.packed() ? heads() + 2 * groups() : heads(); }
   i64 key_heads() const { return at.packed() ? query_heads() : groups(); }
   int inputs() const { return at.packed() ? 1 : 3; }  // q, k and v together
 
-  Indices indices(int dim) const { return indices_of(site, o, dim); }
-  const Type& k() const { return site.ins[size_t(at.packed() ? q : q + 1)]; }
-  std::vector<AttentionPlace> places() const { return places_of(site.mesh, o, k()); }
-  bool is_cut() const { return sizes[0] < o.dim(0); }        // over several places
-  Indices keys() const { return indices_of(site, k(), 0); }  // positions
+  Indices indices(int dim) const { return indices_of(context, o, dim); }
+  const Type& k() const { return context.ins[size_t(at.packed() ? q : q + 1)]; }
+  std::vector<AttentionPlace> places() const { return places_of(context.mesh, o, k()); }
+  bool is_cut() const { return sizes[0] < o.dim(0); }           // over several places
+  Indices keys() const { return indices_of(context, k(), 0); }  // positions
   RelativeBuckets buckets() const;
 };
 

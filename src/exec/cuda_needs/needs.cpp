@@ -70,7 +70,7 @@ i64 sum_behind(const LocalNode& node, const std::string& letters, int bias) {
 
 i64 bytes(const ActivateGrad& op, const Asked& a) {
   if (!op.bias) return 0;
-  const int bias = op.again ? 2 : 1;
+  const int bias = op.with_output ? 2 : 1;
   const Shape dx = a.node.out_shape(0);
   const i64 columns = dx.back(), rows = columns == 0 ? 0 : count(dx) / columns;
   const SumLaunch sums = column_sums(a.node.ins[1].dtype, a.node.outs[size_t(bias)].dtype, rows, columns);
@@ -89,7 +89,7 @@ i64 norm_bytes(const Gradient& op, const Asked& a, bool centred) {
   const int blocks = ring.packs > 0 ? norm_ring_blocks(s, ring, device)
                                     : norm_blocks(block, enough_norm_blocks(block), device, s.rows);
   const i64 own = norm_grad_workspace(s, sums, blocks);
-  return apart ? std::max(own, sum_behind(a.node, op.x, (centred ? 3 : 2) + op.again)) : own;
+  return apart ? std::max(own, sum_behind(a.node, op.x, (centred ? 3 : 2) + op.with_output)) : own;
 }
 i64 bytes(const RmsNormGrad& op, const Asked& a) { return norm_bytes(op, a, false); }
 i64 bytes(const LayerNormGrad& op, const Asked& a) { return norm_bytes(op, a, true); }

@@ -54,7 +54,7 @@ class BertBuilder {
 
   Value embed(Value table) {
     b_.set_module("embedding");
-    Value x = p_.leave(b_.add1(Embedding{}, {p_.data("tokens", DType::i32), table}));
+    Value x = p_.to_residual(b_.add1(Embedding{}, {p_.data("tokens", DType::i32), table}));
     if (c_.position_embedding_type == PositionEmbedding::learned_absolute)
       x = add(b_, "sbh,sbh->sbh", x,
               looked_up("embedding.position_embeddings.weight", c_.max_position_embeddings, "position_ids"));
@@ -67,10 +67,10 @@ class BertBuilder {
 
   // What a block reads, and the stream behind what it gives. The norm is at one of the two places.
   Value read(const std::string& norm, Value x) {
-    return p_.enter(c_.bert.post_norm ? p_.cast(x, p_.mode.precision.activations) : p_.norm(norm, x));
+    return p_.to_tensor_parallel(c_.bert.post_norm ? p_.cast(x, p_.mode.precision.activations) : p_.norm(norm, x));
   }
   Value give(const std::string& norm, const std::string& bias, const std::string& site, Value x, Value y) {
-    y = p_.biased(bias, "sbh,h->sbh", p_.leave(y), {c_.hidden_size}, c_.add_bias_linear);
+    y = p_.biased(bias, "sbh,h->sbh", p_.to_residual(y), {c_.hidden_size}, c_.add_bias_linear);
     x = p_.add_to_stream(x, p_.dropout(site, y));
     return c_.bert.post_norm ? p_.cast(p_.norm(norm, x), p_.mode.precision.residual) : x;
   }

@@ -46,7 +46,8 @@ Value bert_logits(Parts& p, Value x, Value table) {
   Parameter bias = p.declare("output_layer.bias", {rows}, split_along(0), {}, ParameterKind::vector);
   bias.true_rows = p.config.vocab_size;
   b.set_module("head");
-  return add(b, "sbv,v->sbv", einsum(b, "sbh,vh->sbv", p.enter(z), weight), p.add_parameter(std::move(bias)));
+  return add(b, "sbv,v->sbv", einsum(b, "sbh,vh->sbv", p.to_tensor_parallel(z), weight),
+             p.add_parameter(std::move(bias)));
 }
 
 Value binary_logits(Parts& p, Value x) {

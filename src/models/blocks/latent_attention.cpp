@@ -37,8 +37,8 @@ class LatentAttention {
     Origin up = origin;
     up.up_projection = true;
     b_.set_origin(up);
-    const Value q = queries(p_.enter(q_latent));
-    const Value c = p_.enter(own), k_r = turn("sbd", p_.enter(shared), 0);
+    const Value q = queries(p_.to_tensor_parallel(q_latent));
+    const Value c = p_.to_tensor_parallel(own), k_r = turn("sbd", p_.to_tensor_parallel(shared), 0);
     const i64 rows = m_.qk_head_dim + m_.v_head_dim, rank = m_.kv_lora_rank;
     const Value w = matrix("linear_kv_up_proj", {g_, rows, rank}, by_group(0), g_ * rows, rank);
     const Value o = p_.cache_length ? absorbed(q, c, k_r, w) : expanded(q, c, k_r, w);

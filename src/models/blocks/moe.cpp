@@ -102,7 +102,8 @@ Value ones_beside(Builder& b, Value choice, Value p) {
 // The MLP that every token goes through, with --moe-shared-expert-gate times logistic(x g).
 Value shared_expert(Parts& p, const std::string& name, Value x) {
   const ModelConfig& c = p.config;
-  const Value y = p.leave(mlp_block(p, name, p.enter(x), c.moe.shared_expert_intermediate_size, c.mlp_bias()));
+  const Value y =
+      p.to_residual(mlp_block(p, name, p.to_tensor_parallel(x), c.moe.shared_expert_intermediate_size, c.mlp_bias()));
   if (!c.moe.shared_expert_gate) return y;
   const Value g =
       p.matrix(name + "gate_weight", {1, c.hidden_size}, kOnStream, initial_of(c, c.init_method_std, 1, c.hidden_size));

@@ -53,8 +53,8 @@ Value Parts::step_tokens() {
   return b.relayout(b.relayout(sum, groups::data, kCopy), groups::context, kCopy);
 }
 
-Value Parts::enter(Value x) { return b.relayout(x, groups::tensor, kCopy); }
-Value Parts::leave(Value y) { return b.relayout(y, groups::tensor, style.sequence_parallel ? split(0) : kSame); }
+Value Parts::to_tensor_parallel(Value x) { return b.relayout(x, groups::tensor, kCopy); }
+Value Parts::to_residual(Value y) { return b.relayout(y, groups::tensor, style.sequence_parallel ? split(0) : kSame); }
 
 Value Parts::cast(Value x, DType dtype) {
   const Type type = b.type(x);

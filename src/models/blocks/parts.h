@@ -52,8 +52,8 @@ struct Parts {
   // ranks.
   Value step_tokens();
 
-  Value enter(Value x);
-  Value leave(Value y);
+  Value to_tensor_parallel(Value x);
+  Value to_residual(Value y);
 
   Value cast(Value x, DType dtype);
   Value norm(const std::string& name, Value x);  // [s,b,h], of the stream's layout; the result in compute precision
@@ -97,7 +97,7 @@ Value cross_attention_block(Parts& parts, const std::string& name, Value x, Valu
 // tokens x attend to them. `length`: of the memory.
 void cache_memory(Parts& parts, const std::string& name, Value memory);
 Value cached_cross_attention(Parts& parts, const std::string& name, Value x, i64 length);
-// The same of x as the residual stream lies, before enter().
+// The same of x as the residual stream lies, before to_tensor_parallel().
 Value latent_attention_block(Parts& parts, const std::string& name, Value x);
 // `width`: inside the MLP, with biases if `has_bias`.
 Value mlp_block(Parts& parts, const std::string& name, Value x, i64 width, bool has_bias);

@@ -67,7 +67,7 @@ class GptBuilder {
   // tokens [s,b] -> the stream [s,b,h]
   Value embed(Value tokens, Value table) {
     if (b_.origin().layer < 0) b_.set_module("embedding");
-    Value x = p_.leave(b_.add1(Embedding{}, {tokens, table}));
+    Value x = p_.to_residual(b_.add1(Embedding{}, {tokens, table}));
     if (c_.scale_embedding)
       x = b_.add1(Scale{3, rounded(std::sqrt(double(c_.hidden_size)), p_.mode.precision.activations)}, {x});
     if (c_.position_embedding_type == PositionEmbedding::learned_absolute) {
@@ -107,21 +107,22 @@ class GptBuilder {
     at.module = "attention", b_.set_origin(at);
     const Value h = read(name + "input_layernorm", x);
     const auto block = c_.mla.on() ? latent_attention_block : attention_block;
-    Value y = block(p_, name + "self_attention.", c_.mla.on() ? h : p_.enter(h));
+    Value y = block(p_, name + "self_attention.", c_.mla.on() ? h : p_.to_tensor_parallel(h));
     if (!c_.parallel_residual) {
-      y = attention_bias(p_.leave(y));
+      y = attention_bias(p_.to_residual(y));
       x = give(name + "post_self_attn_layernorm", x, y, name + "attention");
     }
     at.module = "mlp", b_.set_origin(at);
     const bool shared = c_.parallel_residual && c_.parallel_shared_norm;
     if (mixture) {
       const Value z = moe_block(p_, name + "mlp.", shared ? h : read(name + "pre_mlp_layernorm", x));
-      y = c_.parallel_residual ? add(b_, "sbh,sbh->sbh", attention_bias(p_.leave(y)), z) : z;
+      y = c_.parallel_residual ? add(b_, "sbh,sbh->sbh", attention_bias(p_.to_residual(y)), z) : z;
       return give(name + "post_mlp_layernorm", x, y, name + "mlp");
     }
-    const Value z = mlp_block(p_, name + "mlp.", p_.enter(shared ? h : read(name + "pre_mlp_layernorm", x)),
-                              c_.ffn_hidden_size, c_.mlp_bias());
-    y = p_.leave(c_.parallel_residual ? add(b_, "sbh,sbh->sbh", y, z) : z);
+    const Value z =
+        mlp_block(p_, name + "mlp.", p_.to_tensor_parallel(shared ? h : read(name + "pre_mlp_layernorm", x)),
+                  c_.ffn_hidden_size, c_.mlp_bias());
+    y = p_.to_residual(c_.parallel_residual ? add(b_, "sbh,sbh->sbh", y, z) : z);
     if (c_.parallel_residual) y = attention_bias(y);
     y = p_.biased(name + "mlp.linear_fc2", "sbh,h->sbh", y, {c_.hidden_size}, c_.mlp_bias());
     return give(name + "post_mlp_layernorm", x, y, name + "mlp");
@@ -134,7 +135,7 @@ class GptBuilder {
 
   Value logits(Value x, Value weight) {
     b_.set_module("head");
-    return einsum(b_, "sbh,vh->sbv", p_.enter(x), weight);
+    return einsum(b_, "sbh,vh->sbv", p_.to_tensor_parallel(x), weight);
   }
 
   void loss(Value x, Value table) {

@@ -1,5 +1,5 @@
-// A GPT: a decoder of alike layers between an embedding and a head. The text is single-device but for enter() and
-// leave(), the two places where tensor parallelism meets the residual stream.
+// A GPT: a decoder of alike layers between an embedding and a head. The text is single-device but for
+// to_tensor_parallel() and to_residual(), the two places where tensor parallelism meets the residual stream.
 //   s sequence  b batch  h hidden  g KV group  r query heads of a group  d head width  f ffn  v padded vocabulary
 #pragma once
 #include "models/config.h"

@@ -46,7 +46,8 @@ class NeighborEncoder {
   // The norm before the first layer's cross-attention takes the place of the stream.
   Value layer(i64 index, Value x) {
     const std::string name = fmt::format("{}layers.{}.", name_, index);
-    Value y = attention_block(p_, name + "self_attention.", p_.enter(p_.norm(name + "input_layernorm", x)));
+    Value y =
+        attention_block(p_, name + "self_attention.", p_.to_tensor_parallel(p_.norm(name + "input_layernorm", x)));
     x = give_to_stream(p_, name + "self_attention.linear_proj", config_.attention_bias(), x, y);
     if (index == 0) {
       const std::string cross = name + "cross_attention.attn.";
@@ -54,7 +55,7 @@ class NeighborEncoder {
       x = give_to_stream(p_, cross + "linear_proj", config_.attention_bias(), p_.cast(normed, p_.b.type(x).dtype),
                          attend_to_chunk(cross, normed));
     }
-    y = p_.enter(p_.norm(name + "pre_mlp_layernorm", x));
+    y = p_.to_tensor_parallel(p_.norm(name + "pre_mlp_layernorm", x));
     y = mlp_block(p_, name + "mlp.", y, config_.ffn_hidden_size, config_.mlp_bias());
     return give_to_stream(p_, name + "mlp.linear_fc2", config_.mlp_bias(), x, y);
   }
@@ -62,7 +63,7 @@ class NeighborEncoder {
   // All neighbours of a chunk are queries of one text, so the chunk's keys are made once.
   Value attend_to_chunk(const std::string& name, Value x) {
     Builder& b = p_.b;
-    const CrossHeads heads = cross_heads(p_, name, p_.enter(x), p_.enter(states_));
+    const CrossHeads heads = cross_heads(p_, name, p_.to_tensor_parallel(x), p_.to_tensor_parallel(states_));
     const Value q = join_neighbors(b, sizes_, "grd", heads.q);
     const Value k = to_chunks(b, sizes_, "gd", b.relayout(heads.k, groups::context, kCopy));
     const Value v = to_chunks(b, sizes_, "gd", b.relayout(heads.v, groups::context, kCopy));
@@ -84,7 +85,7 @@ class NeighborEncoder {
 
 Value embed_text(Parts& p, const std::string& site, const char* tokens, const char* ids, Value table) {
   const ModelConfig& c = p.config;
-  Value x = p.leave(p.b.add1(Embedding{}, {p.data(tokens, DType::i32), table}));
+  Value x = p.to_residual(p.b.add1(Embedding{}, {p.data(tokens, DType::i32), table}));
   if (c.position_embedding_type == PositionEmbedding::learned_absolute) {
     const i64 rows = c.max_position_embeddings;
     const Value positions = p.add_parameter(p.declare("embedding.position_embeddings.weight", {rows, c.hidden_size},
@@ -95,7 +96,7 @@ Value embed_text(Parts& p, const std::string& site, const char* tokens, const ch
 }
 
 Value give_to_stream(Parts& p, const std::string& linear, bool has_bias, Value x, Value y) {
-  y = p.biased(linear, "sbh,h->sbh", p.leave(y), {p.config.hidden_size}, has_bias);
+  y = p.biased(linear, "sbh,h->sbh", p.to_residual(y), {p.config.hidden_size}, has_bias);
   return p.add_to_stream(x, p.dropout(linear, y));
 }
 

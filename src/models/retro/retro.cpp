@@ -31,11 +31,12 @@ class RetroBuilder {
   Value layer(i64 index, Value x) {
     const std::string name = fmt::format("decoder.layers.{}.", index);
     b_.set_origin({"attention", index});
-    Value y = attention_block(p_, name + "self_attention.", p_.enter(p_.norm(name + "input_layernorm", x)));
+    Value y =
+        attention_block(p_, name + "self_attention.", p_.to_tensor_parallel(p_.norm(name + "input_layernorm", x)));
     x = give_to_stream(p_, name + "self_attention.linear_proj", c_.attention_bias(), x, y);
     if (RetroModelConfig::attends(index, c_.num_layers)) x = attend_to_neighbors(index, name, x);
     b_.set_origin({"mlp", index});
-    y = p_.enter(p_.norm(name + "pre_mlp_layernorm", x));
+    y = p_.to_tensor_parallel(p_.norm(name + "pre_mlp_layernorm", x));
     y = mlp_block(p_, name + "mlp.", y, c_.ffn_hidden_size, c_.mlp_bias());
     return give_to_stream(p_, name + "mlp.linear_fc2", c_.mlp_bias(), x, y);
   }
@@ -47,14 +48,14 @@ class RetroBuilder {
     if (!memory_) memory_ = encode_neighbors(p_, layer + "cross_attention.encoder.", table_, normed);
     b_.set_origin({"cross attention", index});
     const std::string name = layer + "cross_attention.attn.";
-    const Value y = p_.leave(attention_output(p_, name, seen_of_neighbors(name, normed)));
+    const Value y = p_.to_residual(attention_output(p_, name, seen_of_neighbors(name, normed)));
     return p_.add_to_stream(x, p_.dropout(name + "linear_proj", biased(name + "linear_proj.bias", y)));
   }
 
   // x [s,b,h] -> o [s,b,g,r,d], zeros for the first tokens
   Value seen_of_neighbors(const std::string& name, Value x) {
     const Chunks sizes = chunks_of(c_, p_.mode.batch);
-    const CrossHeads heads = cross_heads(p_, name, p_.enter(x), p_.enter(memory_));
+    const CrossHeads heads = cross_heads(p_, name, p_.to_tensor_parallel(x), p_.to_tensor_parallel(memory_));
     const auto whole = [&](Value v) { return b_.relayout(v, groups::context, kSame); };
     const Value q = to_chunks(b_, sizes, "grd", move_ahead(b_, sizes, whole(heads.q)));
     const Value k = join_neighbors(b_, sizes, "gd", whole(heads.k));
@@ -74,7 +75,8 @@ class RetroBuilder {
   }
 
   void loss(Value x) {
-    const Value l = p_.out.outputs["logits"] = einsum(b_, "sbh,vh->sbv", p_.enter(x), head_weight(p_, table_));
+    const Value l = p_.out.outputs["logits"] =
+        einsum(b_, "sbh,vh->sbv", p_.to_tensor_parallel(x), head_weight(p_, table_));
     const DType accum = accum_of(p_.mode.precision.activations);
     const Value labels = p_.data("labels", DType::i32), mask = p_.data("loss_mask", accum);
     const Value sum = einsum(b_, "sb,sb->", vocabulary_losses(p_, l, labels), mask);

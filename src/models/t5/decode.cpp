@@ -17,7 +17,7 @@ Built build_t5_encoding(Builder& b, const ModelConfig& c, const T5DecodeShape& s
   const Value x = t5.embed(kT5Encoder, word_embeddings(t5.p));
   const Value memory = t5.memory(t5.layers(kT5Encoder, 0, c.num_layers, x));
   for (i64 i = 0; i < c.t5.decoder_num_layers; ++i)
-    cache_memory(t5.p, fmt::format("decoder.layers.{}.cross_attention.", i), t5.p.enter(memory));
+    cache_memory(t5.p, fmt::format("decoder.layers.{}.cross_attention.", i), t5.p.to_tensor_parallel(memory));
   return std::move(t5.p.out);
 }
 

@@ -12,7 +12,7 @@ namespace megalith {
 
 Value T5Stacks::embed(const T5Stack& stack, Value table) {
   b_.set_module("embedding");
-  Value x = p.leave(b_.add1(Embedding{}, {p.data(stack.tokens, DType::i32), table}));
+  Value x = p.to_residual(b_.add1(Embedding{}, {p.data(stack.tokens, DType::i32), table}));
   if (c_.position_embedding_type == PositionEmbedding::learned_absolute) {
     const i64 rows = c_.max_position_embeddings;
     Parameter positions = p.declare("embedding.position_embeddings.weight", {rows, c_.hidden_size}, kOnStream,
@@ -57,23 +57,23 @@ Value T5Stacks::layer(const T5Stack& stack, Value table, i64 index, Value x, con
   Origin at{"attention", index, stack.name};
   b_.set_origin(at);
   see(stack.causal, stack.causal ? Value{} : lengths, table);
-  Value y = attention_block(p, name + "self_attention.", p.enter(p.norm(name + "input_layernorm", x)));
+  Value y = attention_block(p, name + "self_attention.", p.to_tensor_parallel(p.norm(name + "input_layernorm", x)));
   x = give(name + "self_attention.linear_proj", c_.attention_bias(), x, y);
   if (cross) {
     at.module = "cross attention", b_.set_origin(at);
     see(false, lengths, {});
-    y = cross(name + "cross_attention.", p.enter(p.norm(name + "pre_cross_attn_layernorm", x)));
+    y = cross(name + "cross_attention.", p.to_tensor_parallel(p.norm(name + "pre_cross_attn_layernorm", x)));
     x = give(name + "cross_attention.linear_proj", c_.attention_bias(), x, y);
   }
   at.module = "mlp", b_.set_origin(at);
-  y = p.enter(p.norm(name + "pre_mlp_layernorm", x));
+  y = p.to_tensor_parallel(p.norm(name + "pre_mlp_layernorm", x));
   y = mlp_block(p, name + "mlp.", y, c_.ffn_hidden_size, c_.mlp_bias());
   return give(name + "mlp.linear_fc2", c_.mlp_bias(), x, y);
 }
 
 // x + what a block gives. A bias is added once, after the reduction.
 Value T5Stacks::give(const std::string& linear, bool has_bias, Value x, Value y) {
-  y = p.biased(linear, "sbh,h->sbh", p.leave(y), {c_.hidden_size}, has_bias);
+  y = p.biased(linear, "sbh,h->sbh", p.to_residual(y), {c_.hidden_size}, has_bias);
   return p.add_to_stream(x, p.dropout(linear, y));
 }
 
@@ -87,7 +87,7 @@ Value T5Stacks::logits(Value x, Value table) {
   x = p.norm("decoder.final_layernorm", x);
   const bool tied = !c_.untie_embeddings_and_output_weights;
   if (c_.t5.scale_decoder_outputs) x = b_.add1(Scale{3, 1 / std::sqrt(double(c_.hidden_size))}, {x});
-  const Value l = einsum(b_, "sbh,vh->sbv", p.enter(x), head_weight(p, table));
+  const Value l = einsum(b_, "sbh,vh->sbv", p.to_tensor_parallel(x), head_weight(p, table));
   if (!tied || c_.t5.no_head_bias) return l;
   Parameter bias = p.declare("output_layer.bias", {c_.padded_vocab_size}, split_along(0), {}, ParameterKind::vector);
   bias.true_rows = c_.vocab_size;

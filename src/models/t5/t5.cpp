@@ -98,7 +98,7 @@ class T5Builder {
     memory_ = memory;
     if (first == last) return y;
     const auto cross = [&](const std::string& name, Value x) {
-      return cross_attention_block(p_, name, x, p_.enter(memory));
+      return cross_attention_block(p_, name, x, p_.to_tensor_parallel(memory));
     };
     y = t5_.layers(kT5Decoder, first, last, y, cross);
     if (piece_.first >= at_.decoder && piece_.last < at_.head) memory_ = passed_on(memory);

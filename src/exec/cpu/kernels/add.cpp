@@ -36,18 +36,18 @@ Kernel make(const std::vector<Loop>& loops) {  // strides of y, z; x lies like z
 
 }  // namespace
 
-Kernel prepare(const Add& op, const Site& site) {
+Kernel prepare(const Add& op, const KernelContext& context) {
   const auto [ins, outs] = split_spec(op.spec);
   check(ins[0] == outs[0], "[add] {}: the first input must have the result's dims", op.spec);
-  const auto loops = make_loops({{ins[1], site.in_shape(1)}, {outs[0], site.out_shape(0)}});
-  return dispatch_float(site.ins[0].dtype, [&]<class X>() {
-    return dispatch_float(site.ins[1].dtype, [&]<class Y>() { return make<X, Y>(loops); });
+  const auto loops = make_loops({{ins[1], context.in_shape(1)}, {outs[0], context.out_shape(0)}});
+  return dispatch_float(context.ins[0].dtype, [&]<class X>() {
+    return dispatch_float(context.ins[1].dtype, [&]<class Y>() { return make<X, Y>(loops); });
   });
 }
 
-Kernel prepare(const AddGrad& op, const Site& site) {
+Kernel prepare(const AddGrad& op, const KernelContext& context) {
   const std::string spec = letters(op.ndim);
-  return prepare(Add{spec + "," + spec + "->" + spec}, site);
+  return prepare(Add{spec + "," + spec + "->" + spec}, context);
 }
 
 }  // namespace megalith::cpu

@@ -213,9 +213,9 @@ void run(const Pass<T, O>& pass, std::byte* workspace, i64 bytes) {
 
 // continues: the last two inputs are o and lse of keys seen before.
 template <class T, class O>
-Kernel attention(const AttentionSpec& at, bool continues, const Site& site) {
+Kernel attention(const AttentionSpec& at, bool continues, const KernelContext& context) {
   using A = accum_t<T>;
-  const auto plan = std::make_shared<AttentionPlan>(plan_attention(at, site, 0, site.outs[0]));
+  const auto plan = std::make_shared<AttentionPlan>(plan_attention(at, context, 0, context.outs[0]));
   const i64 bytes = (Scratch<A>::elements(*plan) * i64(sizeof(A)) + 63) / 64 * 64;
   const i64 bias_bytes = plan->g * plan->r * plan->distances() * i64(sizeof(A));
   return {plan->threads * bytes + bias_bytes, [plan, continues, bytes](const Args& a) {
@@ -235,13 +235,14 @@ Kernel attention(const AttentionSpec& at, bool continues, const Site& site) {
 
 }  // namespace
 
-Kernel prepare(const Attention& op, const Site& site) {
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return attention<T, T>(op.at, false, site); });
+Kernel prepare(const Attention& op, const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() { return attention<T, T>(op.at, false, context); });
 }
 
-Kernel prepare(const AttentionPart& op, const Site& site) {
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() {
-    return op.last ? attention<T, T>(op.at, op.continues, site) : attention<T, accum_t<T>>(op.at, op.continues, site);
+Kernel prepare(const AttentionPart& op, const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() {
+    return op.last ? attention<T, T>(op.at, op.continues, context)
+                   : attention<T, accum_t<T>>(op.at, op.continues, context);
   });
 }
 

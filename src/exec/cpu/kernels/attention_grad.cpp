@@ -243,11 +243,11 @@ void run(const Pass<T, G>& pass, const Jobs& jobs, std::byte* workspace) {
 }
 
 template <class T, class G>
-Kernel attention_grad(const AttentionSpec& at, const Site& site) {
+Kernel attention_grad(const AttentionSpec& at, const KernelContext& context) {
   using A = accum_t<T>;
-  const auto plan = std::make_shared<AttentionPlan>(plan_attention(at, site, 1, site.ins[0]));
+  const auto plan = std::make_shared<AttentionPlan>(plan_attention(at, context, 1, context.ins[0]));
   const Jobs jobs = cut_jobs<A>(*plan);
-  const DType dtable = at.buckets ? site.outs.back().dtype : DType::f32;
+  const DType dtable = at.buckets ? context.outs.back().dtype : DType::f32;
   const i64 relative = BiasGrads<A>::elements(*plan, jobs.count()) * i64(sizeof(A));
   return {jobs.bytes(plan->threads) + relative, [plan, jobs, dtable](const Args& a) {
             const bool packed = plan->at.packed();
@@ -268,12 +268,12 @@ Kernel attention_grad(const AttentionSpec& at, const Site& site) {
 
 }  // namespace
 
-Kernel prepare(const AttentionGrad& op, const Site& site) {
-  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return attention_grad<T, T>(op.at, site); });
+Kernel prepare(const AttentionGrad& op, const KernelContext& context) {
+  return dispatch_float(context.ins[1].dtype, [&]<class T>() { return attention_grad<T, T>(op.at, context); });
 }
 
-Kernel prepare(const AttentionPartGrad& op, const Site& site) {
-  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return attention_grad<T, accum_t<T>>(op.at, site); });
+Kernel prepare(const AttentionPartGrad& op, const KernelContext& context) {
+  return dispatch_float(context.ins[1].dtype, [&]<class T>() { return attention_grad<T, accum_t<T>>(op.at, context); });
 }
 
 }  // namespace megalith::cpu

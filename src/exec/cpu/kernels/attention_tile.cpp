@@ -28,21 +28,21 @@ static i64 tiles_seen(const AttentionPlan& p, const QueryTile& tile, const KeyRu
   return last < lo ? 0 : last / kTile - lo / kTile + 1;
 }
 
-AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q, const Type& o) {
-  const Shape os = local_shape(site.mesh, o.shape, o.layout);
+AttentionPlan plan_attention(const AttentionSpec& at, const KernelContext& context, int q, const Type& o) {
+  const Shape os = local_shape(context.mesh, o.shape, o.layout);
   AttentionPlan p{.at = at, .s = os[0], .b = os[1], .g = os[2], .r = os[3]};
-  p.e = os[4], p.d = site.in_shape(q).back();
-  const Type& keys = site.ins[at.packed() ? q : q + 1];
-  for (const Run& run : index_runs(site.mesh, keys.shape, keys.layout, site.coord, 0))
+  p.e = os[4], p.d = context.in_shape(q).back();
+  const Type& keys = context.ins[at.packed() ? q : q + 1];
+  for (const Run& run : index_runs(context.mesh, keys.shape, keys.layout, context.coord, 0))
     p.key_runs.push_back({p.t, run.start, run.length}), p.t += run.length;
   p.query_heads = at.packed() ? p.g * (p.r + 2) : p.g * p.r;
-  check(!at.packed() || (site.in_shape(q)[2] == p.query_heads && p.s == p.t),
-        "[attention] packed {} does not hold the {} + 2 * {} heads of {}", to_string(site.ins[q]), p.g * p.r, p.g,
+  check(!at.packed() || (context.in_shape(q)[2] == p.query_heads && p.s == p.t),
+        "[attention] packed {} does not hold the {} + 2 * {} heads of {}", to_string(context.ins[q]), p.g * p.r, p.g,
         to_string(o));
   p.key_heads = at.packed() ? p.query_heads : p.g;
-  const i64 lanes = site.ins[q].dtype == DType::f64 ? kLanes<double> : kLanes<float>;
+  const i64 lanes = context.ins[q].dtype == DType::f64 ? kLanes<double> : kLanes<float>;
   p.dp = (p.d + lanes - 1) / lanes * lanes, p.ep = (p.e + lanes - 1) / lanes * lanes;
-  const auto along = [&](int dim) { return indices(site.mesh, o.shape, o.layout, site.coord, dim); };
+  const auto along = [&](int dim) { return indices(context.mesh, o.shape, o.layout, context.coord, dim); };
   p.positions = along(0), p.groups = along(2), p.heads = along(3);
   p.tiles = cut_tiles(p.positions);
   for (const QueryTile& tile : p.tiles) {

@@ -75,7 +75,7 @@ ItemRange share(const AttentionPlan& p, ItemRange heads, i64 part, i64 parts);
 Item item_of(const AttentionPlan& p, i64 index);
 
 // `q` is the index of the op's input q (k follows) or qkv; `o` the type of attention's result.
-AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q, const Type& o);
+AttentionPlan plan_attention(const AttentionSpec& at, const KernelContext& context, int q, const Type& o);
 
 // The keys [lo, hi] of a run that each query of a tile sees. Lanes past the tile's end repeat its last query.
 template <class A>

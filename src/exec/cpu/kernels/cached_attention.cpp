@@ -9,9 +9,10 @@
 
 namespace megalith::cpu {
 
-Kernel prepare(const CacheWrite&, const Site& site) {
-  const Shape cache = site.in_shape(0), x = site.in_shape(1);
-  const i64 row = count(cache) / std::max<i64>(1, cache[0]) * size_of(site.ins[0].dtype), rows = x[0], most = cache[0];
+Kernel prepare(const CacheWrite&, const KernelContext& context) {
+  const Shape cache = context.in_shape(0), x = context.in_shape(1);
+  const i64 row = count(cache) / std::max<i64>(1, cache[0]) * size_of(context.ins[0].dtype), rows = x[0],
+            most = cache[0];
   return {0, [=](const Args& a) {
             const i64 at = *a.in<i32>(2);
             check(at >= 0 && at + rows <= most, "[cache_write] rows {} to {} of a cache of {}", at, at + rows, most);
@@ -62,15 +63,15 @@ struct OneQuery {
 };
 
 template <class T>
-Kernel make(const CachedAttention& op, const Site& site) {
+Kernel make(const CachedAttention& op, const KernelContext& context) {
   using A = accum_t<T>;
-  const Shape q = site.in_shape(0), k = site.in_shape(1);
-  const Sizes n{q[0], k[0], q[1], q[2], q[3], q[4], site.in_shape(2)[3]};
-  const auto groups = site.in_indices(0, 2), heads = site.in_indices(0, 3);
+  const Shape q = context.in_shape(0), k = context.in_shape(1);
+  const Sizes n{q[0], k[0], q[1], q[2], q[3], q[4], context.in_shape(2)[3]};
+  const auto groups = context.in_indices(0, 2), heads = context.in_indices(0, 3);
   std::vector<A> slopes(size_t(n.g * n.r), A(0));
   if (op.at.alibi) {
-    const i64 r_all = site.ins[0].dim(3);
-    const auto all = alibi_slopes(op.at, site.ins[0].dim(2) * r_all);
+    const i64 r_all = context.ins[0].dim(3);
+    const auto all = alibi_slopes(op.at, context.ins[0].dim(2) * r_all);
     for (i64 i = 0; i < n.g * n.r; ++i) slopes[i] = A(all[groups[i / n.r] * r_all + heads[i % n.r]]);
   }
   std::vector<int> buckets;
@@ -94,8 +95,8 @@ Kernel make(const CachedAttention& op, const Site& site) {
 
 }  // namespace
 
-Kernel prepare(const CachedAttention& op, const Site& site) {
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return make<T>(op, site); });
+Kernel prepare(const CachedAttention& op, const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() { return make<T>(op, context); });
 }
 
 }  // namespace megalith::cpu

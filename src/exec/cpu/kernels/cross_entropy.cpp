@@ -28,11 +28,11 @@ struct Columns {
   }
 };
 
-std::shared_ptr<const Columns> columns_of(const Site& site, int logits, i64 vocab) {
-  const Shape x = site.in_shape(logits);
-  const Type& type = site.ins[logits];
+std::shared_ptr<const Columns> columns_of(const KernelContext& context, int logits, i64 vocab) {
+  const Shape x = context.in_shape(logits);
+  const Type& type = context.ins[logits];
   auto c = std::make_shared<Columns>(
-      Columns{x[0] * x[1], x[2], 0, index_runs(site.mesh, type.shape, type.layout, site.coord, 2)});
+      Columns{x[0] * x[1], x[2], 0, index_runs(context.mesh, type.shape, type.layout, context.coord, 2)});
   for (const Run& r : c->runs) c->valid += std::clamp<i64>(vocab - r.start, 0, r.length);
   return c;
 }
@@ -147,29 +147,33 @@ Kernel cross_entropy_grad(i64 n) {
 
 }  // namespace
 
-Kernel prepare(const VocabMax& op, const Site& site) {
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return vocab_max<T>(columns_of(site, 0, op.vocab)); });
+Kernel prepare(const VocabMax& op, const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype,
+                        [&]<class T>() { return vocab_max<T>(columns_of(context, 0, op.vocab)); });
 }
-Kernel prepare(const VocabSums& op, const Site& site) {
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return vocab_sums<T>(columns_of(site, 0, op.vocab)); });
+Kernel prepare(const VocabSums& op, const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype,
+                        [&]<class T>() { return vocab_sums<T>(columns_of(context, 0, op.vocab)); });
 }
-Kernel prepare(const VocabMaxSums& op, const Site& site) {
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return vocab_max_sums<T>(columns_of(site, 0, op.vocab)); });
+Kernel prepare(const VocabMaxSums& op, const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype,
+                        [&]<class T>() { return vocab_max_sums<T>(columns_of(context, 0, op.vocab)); });
 }
-Kernel prepare(const VocabLoss& op, const Site& site) {
-  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return vocab_loss<T>(columns_of(site, 1, op.vocab)); });
+Kernel prepare(const VocabLoss& op, const KernelContext& context) {
+  return dispatch_float(context.ins[1].dtype,
+                        [&]<class T>() { return vocab_loss<T>(columns_of(context, 1, op.vocab)); });
 }
-Kernel prepare(const VocabSumsGrad& op, const Site& site) {
-  return dispatch_float(site.ins[1].dtype,
-                        [&]<class T>() { return vocab_sums_grad<T>(columns_of(site, 1, op.vocab)); });
+Kernel prepare(const VocabSumsGrad& op, const KernelContext& context) {
+  return dispatch_float(context.ins[1].dtype,
+                        [&]<class T>() { return vocab_sums_grad<T>(columns_of(context, 1, op.vocab)); });
 }
-Kernel prepare(const CrossEntropy&, const Site& site) {
-  const Shape z = site.in_shape(0);
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return cross_entropy<T>(z[1] * z[2]); });
+Kernel prepare(const CrossEntropy&, const KernelContext& context) {
+  const Shape z = context.in_shape(0);
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() { return cross_entropy<T>(z[1] * z[2]); });
 }
-Kernel prepare(const CrossEntropyGrad&, const Site& site) {
-  const Shape z = site.in_shape(1);
-  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return cross_entropy_grad<T>(z[1] * z[2]); });
+Kernel prepare(const CrossEntropyGrad&, const KernelContext& context) {
+  const Shape z = context.in_shape(1);
+  return dispatch_float(context.ins[1].dtype, [&]<class T>() { return cross_entropy_grad<T>(z[1] * z[2]); });
 }
 
 }  // namespace megalith::cpu

@@ -26,8 +26,8 @@ constexpr i64 kRows = 64;  // that a thread takes at least
 
 }  // namespace
 
-Kernel prepare(const Cut& op, const Site& site) {
-  const Runs r = runs_of(op.x, op.at, op.first, op.second, site.in_shape(0), site.ins[0].dtype);
+Kernel prepare(const Cut& op, const KernelContext& context) {
+  const Runs r = runs_of(op.x, op.at, op.first, op.second, context.in_shape(0), context.ins[0].dtype);
   return {0, [r](const Args& args) {
             parallel_for(r.rows, kRows, [&](i64 i) {
               const std::byte* x = args.ins[0] + i * (r.first + r.second);
@@ -37,8 +37,8 @@ Kernel prepare(const Cut& op, const Site& site) {
           }};
 }
 
-Kernel prepare(const Join& op, const Site& site) {
-  const Runs r = runs_of(op.x, op.at, op.first, op.second, site.out_shape(0), site.outs[0].dtype);
+Kernel prepare(const Join& op, const KernelContext& context) {
+  const Runs r = runs_of(op.x, op.at, op.first, op.second, context.out_shape(0), context.outs[0].dtype);
   return {0, [r](const Args& args) {
             parallel_for(r.rows, kRows, [&](i64 i) {
               std::byte* x = args.outs[0] + i * (r.first + r.second);

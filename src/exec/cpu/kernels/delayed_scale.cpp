@@ -19,8 +19,8 @@ static void move_on(const DelayedScale& op, float* state, const float* seen, std
   }
 }
 
-Kernel prepare(const CollectAmax& op, const Site& site) {
-  return {0, [places = op.places, n = site.in_shape(0)[0]](const Args& a) {
+Kernel prepare(const CollectAmax& op, const KernelContext& context) {
+  return {0, [places = op.places, n = context.in_shape(0)[0]](const Args& a) {
             float* seen = a.out<float>(0);
             if (a.first_micro_batch) std::fill_n(seen, n, 0.0f);
             for (size_t i = 0; i < places.size(); ++i) {
@@ -30,8 +30,8 @@ Kernel prepare(const CollectAmax& op, const Site& site) {
           }};
 }
 
-Kernel prepare(const DelayedScale& op, const Site& site) {
-  const i64 slots = site.in_shape(0)[0] - 1;
+Kernel prepare(const DelayedScale& op, const KernelContext& context) {
+  const i64 slots = context.in_shape(0)[0] - 1;
   return {slots * i64(sizeof(float)), [op, slots](const Args& a) {
             const int layers = int(op.layers);
             if (a.in<double>(layers + 1)[step_scalar::kCounts] == 0) return;

@@ -3,7 +3,7 @@
 
 namespace megalith::cpu {
 
-Kernel prepare(const Detach&, const Site&) {
+Kernel prepare(const Detach&, const KernelContext&) {
   return {0, [](const Args&) {}};
 }
 

@@ -58,17 +58,17 @@ Kernel dropout(const DropPlan& plan) {
 
 }  // namespace
 
-Kernel prepare(const Dropout& op, const Site& site) {
+Kernel prepare(const Dropout& op, const KernelContext& context) {
   const auto [ins, outs] = split_spec(op.spec);
   const size_t batch = ins[0].find(ins[1]);
   check(ins[1].size() == 1 && batch + 1 < ins[0].size(), "[dropout] spec {}: want the batch letter before the last",
         op.spec);
   check(ins[0].size() <= kMaxDims, "[dropout] spec {}: want at most {} dims", op.spec, kMaxDims);
   DropPlan p{op.seed, u64(std::ceil(op.p * 0x1p53)), 1 / (1 - op.p), int(batch), {}, 1, 1};
-  for (int d = 0; d < int(ins[0].size()); ++d) p.index.push_back(site.in_indices(0, d));
+  for (int d = 0; d < int(ins[0].size()); ++d) p.index.push_back(context.in_indices(0, d));
   for (size_t d = 0; d + 1 < p.index.size(); ++d) p.outer *= i64(p.index[d].size());
   p.inner = i64(p.index.back().size());
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return dropout<T>(p); });
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() { return dropout<T>(p); });
 }
 
 }  // namespace megalith::cpu

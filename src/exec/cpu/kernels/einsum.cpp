@@ -101,11 +101,11 @@ template <class T, class... X>
 constexpr bool kHas = (std::is_same_v<T, X> || ...);
 
 // y = x * w, or y + x * w.
-Kernel product(const Einsum& op, const Site& site, Adds adds) {
+Kernel product(const Einsum& op, const KernelContext& context, Adds adds) {
   const auto [ins, outs] = split_spec(op.spec);
-  const std::array<DType, 3> types = {site.ins[0].dtype, site.ins[1].dtype, site.outs[0].dtype};
-  const EinsumPlan plan =
-      plan_einsum({{ins[0], site.in_shape(0)}, {ins[1], site.in_shape(1)}, {outs[0], site.out_shape(0)}, types});
+  const std::array<DType, 3> types = {context.ins[0].dtype, context.ins[1].dtype, context.outs[0].dtype};
+  const EinsumPlan plan = plan_einsum(
+      {{ins[0], context.in_shape(0)}, {ins[1], context.in_shape(1)}, {outs[0], context.out_shape(0)}, types});
   if (plan.kind == EinsumPlan::kNothing) return {0, [](const Args&) {}};
   if (plan.kind == EinsumPlan::kGemm)
     return by_gemm(plan, adds, {size_of(types[0]), size_of(types[1]), size_of(types[2])});
@@ -122,29 +122,30 @@ Kernel product(const Einsum& op, const Site& site, Adds adds) {
 }
 
 // y = c, y = bias or y = c + bias.
-Kernel addends(const Einsum& op, const Site& site) {
-  const Type& y = site.outs[0];
+Kernel addends(const Einsum& op, const KernelContext& context) {
+  const Type& y = context.outs[0];
   if (!op.bias)
-    return {0, [bytes = count(site.out_shape(0)) * size_of(y.dtype)](const Args& a) {
+    return {0, [bytes = count(context.out_shape(0)) * size_of(y.dtype)](const Args& a) {
               if (a.outs[0] == a.ins[2]) return;
               parallel_blocks(bytes, [&](i64 b, i64 e) { std::memcpy(a.outs[0] + b, a.ins[2] + b, size_t(e - b)); });
             }};
-  const Type& bias = site.ins.back();
+  const Type& bias = context.ins.back();
   const auto [sides, ys] = split_spec(op.bias_rule(bias.ndim()).spec);
   if (op.plus) {
-    const Kernel sum = prepare(Add{op.bias_rule(bias.ndim()).spec}, Site{site.mesh, site.coord, {y, bias}, {y}});
+    const Kernel sum =
+        prepare(Add{op.bias_rule(bias.ndim()).spec}, KernelContext{context.mesh, context.coord, {y, bias}, {y}});
     return {0, [sum](const Args& a) { sum.run({a.ins.subspan(2), a.outs, nullptr, false}); }};
   }
   const Broadcast fill{sides[1] + "," + ys[0] + "->" + ys[0], y.dtype};
-  const Kernel copies = prepare(fill, Site{site.mesh, site.coord, {bias, y}, {y}});
+  const Kernel copies = prepare(fill, KernelContext{context.mesh, context.coord, {bias, y}, {y}});
   return {0, [copies](const Args& a) { copies.run({a.ins.subspan(2), a.outs, nullptr, false}); }};
 }
 
 }  // namespace
 
-Kernel prepare(const Einsum& op, const Site& site) {
-  if (!op.plus && !op.bias) return product(op, site, {op.accumulate, op.starts});
-  const Kernel first = addends(op, site), then = product(op, site, {.accumulate = true, .starts = false});
+Kernel prepare(const Einsum& op, const KernelContext& context) {
+  if (!op.plus && !op.bias) return product(op, context, {op.accumulate, op.starts});
+  const Kernel first = addends(op, context), then = product(op, context, {.accumulate = true, .starts = false});
   return {then.workspace, [first, then](const Args& a) {
             first.run(a);
             then.run(a);

@@ -18,8 +18,8 @@ struct Rows {
   i64 first = 0, n = 0;
 };
 
-Rows rows_of(const Site& site, int table) {
-  const auto runs = index_runs(site.mesh, site.ins[table].shape, site.ins[table].layout, site.coord, 0);
+Rows rows_of(const KernelContext& context, int table) {
+  const auto runs = index_runs(context.mesh, context.ins[table].shape, context.ins[table].layout, context.coord, 0);
   check(runs.size() == 1, "[embedding] the rows of a table must be split in blocks");
   return {runs[0].start, runs[0].length};
 }
@@ -107,9 +107,9 @@ Kernel make_grad(const EmbeddingGrad& op, const Sizes& s) {
 
 }  // namespace
 
-Kernel prepare(const Embedding&, const Site& site) {
-  const Sizes s{count(site.in_shape(0)), site.in_shape(1)[1], rows_of(site, 1)};
-  const i64 bytes = s.width * size_of(site.ins[1].dtype);
+Kernel prepare(const Embedding&, const KernelContext& context) {
+  const Sizes s{count(context.in_shape(0)), context.in_shape(1)[1], rows_of(context, 1)};
+  const i64 bytes = s.width * size_of(context.ins[1].dtype);
   return {0, [s, bytes](const Args& a) {
             const i32* ids = a.in<i32>(0);
             parallel_for(s.tokens, 4, [&](i64 t) {
@@ -122,10 +122,10 @@ Kernel prepare(const Embedding&, const Site& site) {
           }};
 }
 
-Kernel prepare(const EmbeddingGrad& op, const Site& site) {
-  const Sizes s{count(site.in_shape(0)), site.in_shape(1).back(), rows_of(site, 2)};
-  return dispatch_float(site.ins[1].dtype, [&]<class X>() {
-    return dispatch_float(site.outs[0].dtype, [&]<class Y>() { return make_grad<X, Y>(op, s); });
+Kernel prepare(const EmbeddingGrad& op, const KernelContext& context) {
+  const Sizes s{count(context.in_shape(0)), context.in_shape(1).back(), rows_of(context, 2)};
+  return dispatch_float(context.ins[1].dtype, [&]<class X>() {
+    return dispatch_float(context.outs[0].dtype, [&]<class Y>() { return make_grad<X, Y>(op, s); });
   });
 }
 

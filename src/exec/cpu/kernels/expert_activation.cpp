@@ -59,15 +59,15 @@ Kernel forward(i64 f, i64 experts) {
           }};
 }
 
-// Each sum is of the vectors in order, then of a vector's lanes. With `again` y may lie over dy, and du over u: an
-// element is read before it is written.
+// Each sum is of the vectors in order, then of a vector's lanes. With `with_output` y may lie over dy, and du over u:
+// an element is read before it is written.
 template <class G, class T>
-Kernel gradient(i64 f, i64 experts, bool again) {
+Kernel gradient(i64 f, i64 experts, bool with_output) {
   using A = accum_t<T>;
   return {0, [=](const Args& a) {
             parallel_for(a.in<i32>(3)[experts - 1], 1, [&](i64 r) {
               const T *dy = a.in<T>(0) + r * f, *u = a.in<T>(1) + r * G::kWidth * f;
-              T *du = a.out<T>(0) + r * G::kWidth * f, *y = again ? a.out<T>(2) + r * f : nullptr;
+              T *du = a.out<T>(0) + r * G::kWidth * f, *y = with_output ? a.out<T>(2) + r * f : nullptr;
               const A w = a.in<A>(2)[r];
               Vec<A> sum = {};
               each_vector<A>(0, f, [&](i64 i, auto part) {
@@ -90,14 +90,15 @@ Kernel dispatch(const ExpertAct& act, DType dtype, F&& f) {
 
 }  // namespace
 
-Kernel prepare(const ExpertActivation& op, const Site& site) {
-  const i64 f = site.out_shape(0)[1], experts = site.in_shape(2)[1];
-  return dispatch(op.act, site.ins[0].dtype, [&]<class G, class T>() { return forward<G, T>(f, experts); });
+Kernel prepare(const ExpertActivation& op, const KernelContext& context) {
+  const i64 f = context.out_shape(0)[1], experts = context.in_shape(2)[1];
+  return dispatch(op.act, context.ins[0].dtype, [&]<class G, class T>() { return forward<G, T>(f, experts); });
 }
 
-Kernel prepare(const ExpertActivationGrad& op, const Site& site) {
-  const i64 f = site.in_shape(0)[1], experts = site.in_shape(3)[1];
-  return dispatch(op.act, site.ins[1].dtype, [&]<class G, class T>() { return gradient<G, T>(f, experts, op.again); });
+Kernel prepare(const ExpertActivationGrad& op, const KernelContext& context) {
+  const i64 f = context.in_shape(0)[1], experts = context.in_shape(3)[1];
+  return dispatch(op.act, context.ins[1].dtype,
+                  [&]<class G, class T>() { return gradient<G, T>(f, experts, op.with_output); });
 }
 
 }  // namespace megalith::cpu

@@ -13,9 +13,9 @@ struct ExpertBiasShape {
   i64 experts = 0, width = 1;  // of a row
 };
 
-ExpertBiasShape shape_of(const Site& site, int rows, int ends) {
-  const Shape r = site.in_shape(rows);
-  ExpertBiasShape s{site.in_shape(ends)[1]};
+ExpertBiasShape shape_of(const KernelContext& context, int rows, int ends) {
+  const Shape r = context.in_shape(rows);
+  ExpertBiasShape s{context.in_shape(ends)[1]};
   for (size_t d = 1; d < r.size(); ++d) s.width *= r[d];
   return s;
 }
@@ -77,21 +77,21 @@ Kernel dot_bias(const ExpertBiasShape& s) {
 
 }  // namespace
 
-Kernel prepare(const ExpertBias& op, const Site& site) {
-  const ExpertBiasShape s = shape_of(site, 0, 2);
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return add_bias<T>(s, op.weighted); });
+Kernel prepare(const ExpertBias& op, const KernelContext& context) {
+  const ExpertBiasShape s = shape_of(context, 0, 2);
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() { return add_bias<T>(s, op.weighted); });
 }
 
-Kernel prepare(const SumExpertRows& op, const Site& site) {
-  const ExpertBiasShape s = shape_of(site, 0, 1);
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() {
-    return dispatch_float(site.outs[0].dtype, [&]<class Y>() { return sum_rows<T, Y>(s, op.weighted); });
+Kernel prepare(const SumExpertRows& op, const KernelContext& context) {
+  const ExpertBiasShape s = shape_of(context, 0, 1);
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() {
+    return dispatch_float(context.outs[0].dtype, [&]<class Y>() { return sum_rows<T, Y>(s, op.weighted); });
   });
 }
 
-Kernel prepare(const DotExpertBias&, const Site& site) {
-  const ExpertBiasShape s = shape_of(site, 0, 2);
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return dot_bias<T>(s); });
+Kernel prepare(const DotExpertBias&, const KernelContext& context) {
+  const ExpertBiasShape s = shape_of(context, 0, 2);
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() { return dot_bias<T>(s); });
 }
 
 }  // namespace megalith::cpu

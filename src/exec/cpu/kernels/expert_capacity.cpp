@@ -37,15 +37,15 @@ Kernel expert_capacity(const CapacityShape& s) {
 
 }  // namespace
 
-Kernel prepare(const ExpertCapacity& op, const Site& site) {
-  const Shape p = site.in_shape(0);
+Kernel prepare(const ExpertCapacity& op, const KernelContext& context) {
+  const Shape p = context.in_shape(0);
   const CapacityShape s{count(p), op.experts, op.capacity(p[0] * p[1], p[2]), op.by};
-  return for_router(op.name, site.ins[0].dtype, [&]<class A>() { return expert_capacity<A>(s); });
+  return for_router(op.name, context.ins[0].dtype, [&]<class A>() { return expert_capacity<A>(s); });
 }
 
-Kernel prepare(const ExpertCapacityGrad& op, const Site& site) {
-  return for_router(op.name, site.ins[0].dtype, [&]<class A>() -> Kernel {
-    return {0, [n = count(site.in_shape(0))](const Args& a) {
+Kernel prepare(const ExpertCapacityGrad& op, const KernelContext& context) {
+  return for_router(op.name, context.ins[0].dtype, [&]<class A>() -> Kernel {
+    return {0, [n = count(context.in_shape(0))](const Args& a) {
               parallel_for(n, 4096, [&](i64 i) { a.out<A>(0)[i] = a.in<i32>(1)[i] < 0 ? A(0) : a.in<A>(0)[i]; });
             }};
   });

@@ -4,10 +4,11 @@
 namespace megalith::cpu {
 
 // cuts[i + 1] is the first token whose rows do not fit behind those from cuts[i] on.
-Kernel prepare(const ExpertParts& op, const Site& site) {
-  const Shape choice = site.in_shape(0);
-  const i64 tokens = choice[0] * choice[1], k = choice[2], each = op.experts / site.outs[0].shape[1];
-  const i64 first = each * index_runs(site.mesh, site.outs[0].shape, site.outs[0].layout, site.coord, 1).at(0).start;
+Kernel prepare(const ExpertParts& op, const KernelContext& context) {
+  const Shape choice = context.in_shape(0);
+  const i64 tokens = choice[0] * choice[1], k = choice[2], each = op.experts / context.outs[0].shape[1];
+  const i64 first =
+      each * index_runs(context.mesh, context.outs[0].shape, context.outs[0].layout, context.coord, 1).at(0).start;
   return {0, [=, rows = op.rows, parts = op.parts](const Args& a) {
             const i32* of = a.in<i32>(0);
             i32* cuts = a.out<i32>(0);
@@ -24,11 +25,11 @@ Kernel prepare(const ExpertParts& op, const Site& site) {
           }};
 }
 
-Kernel prepare(const ExpertRows& op, const Site& site) {
-  const Shape choice = site.in_shape(0);
+Kernel prepare(const ExpertRows& op, const KernelContext& context) {
+  const Shape choice = context.in_shape(0);
   const i64 tokens = choice[0] * choice[1], k = choice[2];
   const std::vector<Run> experts =
-      index_runs(site.mesh, site.outs[0].shape, site.outs[0].layout, site.coord, 1);  // of this rank
+      index_runs(context.mesh, context.outs[0].shape, context.outs[0].layout, context.coord, 1);  // of this rank
   check(experts.size() == 1, "[expert_rows] a rank's experts must be one block");
   const i64 first = experts[0].start, n = experts[0].length;
   return {n * i64(sizeof(i32)), [=](const Args& a) {

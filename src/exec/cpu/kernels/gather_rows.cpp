@@ -35,8 +35,8 @@ struct TokenSum {
 
 }  // namespace
 
-Kernel prepare(const GatherRows&, const Site& site) {
-  const i64 experts = site.in_shape(kEnds)[1], bytes = site.in_shape(0)[2] * size_of(site.ins[0].dtype);
+Kernel prepare(const GatherRows&, const KernelContext& context) {
+  const i64 experts = context.in_shape(kEnds)[1], bytes = context.in_shape(0)[2] * size_of(context.ins[0].dtype);
   return {0, [=](const Args& a) {
             const i32* source = a.in<i32>(kSource);
             parallel_for(rows_of(a, experts), 4, [&](i64 r) {
@@ -45,10 +45,10 @@ Kernel prepare(const GatherRows&, const Site& site) {
           }};
 }
 
-Kernel prepare(const CombineRows& op, const Site& site) {
-  const Shape y = site.out_shape(0);
-  const i64 tokens = y[0] * y[1], h = y[2], k = site.in_shape(kSlots)[3];
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() -> Kernel {
+Kernel prepare(const CombineRows& op, const KernelContext& context) {
+  const Shape y = context.out_shape(0);
+  const i64 tokens = y[0] * y[1], h = y[2], k = context.in_shape(kSlots)[3];
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() -> Kernel {
     return {0, [=, adds = op.adds](const Args& a) {
               const TokenSum<T> sum{a.in<T>(0), h, k};
               parallel_for(tokens, 4, [&](i64 t) {
@@ -58,9 +58,9 @@ Kernel prepare(const CombineRows& op, const Site& site) {
   });
 }
 
-Kernel prepare(const GatherWeights&, const Site& site) {
-  const i64 n = count(site.in_shape(0));
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() -> Kernel {
+Kernel prepare(const GatherWeights&, const KernelContext& context) {
+  const i64 n = count(context.in_shape(0));
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() -> Kernel {
     return {0, [n](const Args& a) {
               const i32* slots = a.in<i32>(kSlots);
               for (i64 i = 0; i < n; ++i)
@@ -69,9 +69,9 @@ Kernel prepare(const GatherWeights&, const Site& site) {
   });
 }
 
-Kernel prepare(const GatherWeightsGrad&, const Site& site) {
-  const i64 n = count(site.out_shape(0));
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() -> Kernel {
+Kernel prepare(const GatherWeightsGrad&, const KernelContext& context) {
+  const i64 n = count(context.out_shape(0));
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() -> Kernel {
     return {0, [n](const Args& a) {
               const i32* slots = a.in<i32>(kSlots);
               for (i64 i = 0; i < n; ++i) a.out<T>(0)[i] = slots[i] >= 0 ? a.in<T>(0)[slots[i]] : T(0);

@@ -51,11 +51,11 @@ void each_piece(const Products& p, i64 begin, i64 end, F&& f) {
 
 }  // namespace
 
-Kernel prepare(const GroupedProduct& op, const Site& site) {
-  const std::vector<Type> ins = {local_type(site.mesh, site.ins[0]), local_type(site.mesh, site.ins[1]),
-                                 local_type(site.mesh, site.ins[2])};
+Kernel prepare(const GroupedProduct& op, const KernelContext& context) {
+  const std::vector<Type> ins = {local_type(context.mesh, context.ins[0]), local_type(context.mesh, context.ins[1]),
+                                 local_type(context.mesh, context.ins[2])};
   const GroupedShape s = grouped_shape(op, ins);
-  const std::array<DType, 3> types = {ins[0].dtype, ins[1].dtype, site.outs[0].dtype};
+  const std::array<DType, 3> types = {ins[0].dtype, ins[1].dtype, context.outs[0].dtype};
   const i64 x = size_of(types[0]), w = size_of(types[1]), y = size_of(types[2]), matrix = s.out * s.in;
   const Operand first{(s.sums ? s.out : s.in) * x, 0};
   const Operand second = s.sums ? Operand{s.in * w, 0} : Operand{0, matrix * w};

@@ -7,16 +7,20 @@
 
 namespace megalith::cpu {
 
-static i64 local_bytes(const Site& site, const Type& type) { return local_type(site.mesh, type).bytes(); }
+static i64 local_bytes(const KernelContext& context, const Type& type) {
+  return local_type(context.mesh, type).bytes();
+}
 
-Kernel prepare(const HostStore& op, const Site& site) {
-  const auto store = [bytes = local_bytes(site, site.ins[0])](const Args& a) { copy_bytes(a.ins[1], a.ins[0], bytes); };
+Kernel prepare(const HostStore& op, const KernelContext& context) {
+  const auto store = [bytes = local_bytes(context, context.ins[0])](const Args& a) {
+    copy_bytes(a.ins[1], a.ins[0], bytes);
+  };
   if (!op.lane) return {0, store};
   return {0, [](const Args&) {}, store};
 }
 
-Kernel prepare(const HostFetch&, const Site& site) {
-  return {0, [bytes = local_bytes(site, site.outs[0])](const Args& a) { copy_bytes(a.outs[0], a.ins[0], bytes); },
+Kernel prepare(const HostFetch&, const KernelContext& context) {
+  return {0, [bytes = local_bytes(context, context.outs[0])](const Args& a) { copy_bytes(a.outs[0], a.ins[0], bytes); },
           [](const Args&) {}};
 }
 

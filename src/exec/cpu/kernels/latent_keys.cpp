@@ -55,14 +55,14 @@ Kernel gather(const KeyRows& n) {
 
 }  // namespace
 
-Kernel prepare(const LatentKeys& op, const Site& site) {
-  const KeyRows n = key_rows(op.own, op.shared, op.value, site.in_shape(0));
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return spread<T>(n); });
+Kernel prepare(const LatentKeys& op, const KernelContext& context) {
+  const KeyRows n = key_rows(op.own, op.shared, op.value, context.in_shape(0));
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() { return spread<T>(n); });
 }
 
-Kernel prepare(const LatentKeysGrad& op, const Site& site) {
-  const KeyRows n = key_rows(op.own, op.shared, op.value, site.out_shape(0));
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return gather<T>(n); });
+Kernel prepare(const LatentKeysGrad& op, const KernelContext& context) {
+  const KeyRows n = key_rows(op.own, op.shared, op.value, context.out_shape(0));
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() { return gather<T>(n); });
 }
 
 }  // namespace megalith::cpu

@@ -68,10 +68,10 @@ void backward_row(const BackwardRow<T>& r, const accum_t<T>* w, i64 h, accum_t<T
 }
 
 template <class T>
-Kernel forward(const Site& site, double eps) {
+Kernel forward(const KernelContext& context, double eps) {
   using A = accum_t<T>;
-  const NormShape shape(site.in_shape(0));
-  const DType wt = site.ins[1].dtype, ct = site.ins[2].dtype;
+  const NormShape shape(context.in_shape(0));
+  const DType wt = context.ins[1].dtype, ct = context.ins[2].dtype;
   return {2 * shape.hp * i64(sizeof(A)), [shape, wt, ct, eps](const Args& a) {
             A *w = reinterpret_cast<A*>(a.workspace), *c = w + shape.hp;
             widen(wt, a.ins[1], shape.h, w);
@@ -85,15 +85,17 @@ Kernel forward(const Site& site, double eps) {
 }
 
 template <class T>
-Kernel backward(const Site& site, bool residual, bool again) {
+Kernel backward(const KernelContext& context, bool residual, bool with_output) {
   using A = accum_t<T>;
-  const NormShape shape(site.in_shape(1));
-  const DType wt = site.ins[2].dtype, ct = site.ins.back().dtype, dwt = site.outs[1].dtype, dct = site.outs[2].dtype;
+  const NormShape shape(context.in_shape(1));
+  const DType wt = context.ins[2].dtype, ct = context.ins.back().dtype, dwt = context.outs[1].dtype,
+              dct = context.outs[2].dtype;
   return {
-      (2 + 2 * shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, ct, dwt, dct, residual, again](const Args& a) {
+      (2 + 2 * shape.chunks) * shape.hp * i64(sizeof(A)),
+      [shape, wt, ct, dwt, dct, residual, with_output](const Args& a) {
         A *w = reinterpret_cast<A*>(a.workspace), *c = w + shape.hp, *partial = c + shape.hp;
         widen(wt, a.ins[2], shape.h, w);
-        if (again) widen(ct, a.ins.back(), shape.h, c);
+        if (with_output) widen(ct, a.ins.back(), shape.h, c);
         parallel_for(shape.chunks, 1, [&](i64 k) {
           A *dw = partial + 2 * k * shape.hp, *dc = dw + shape.hp;
           std::fill(dw, dw + 2 * shape.hp, A(0));
@@ -102,7 +104,7 @@ Kernel backward(const Site& site, bool residual, bool again) {
             const T* beside = residual ? a.in<T>(5) + at : nullptr;
             const Stats<A> stats{a.in<A>(3)[row], a.in<A>(4)[row]};
             backward_row<T>({a.in<T>(0) + at, a.in<T>(1) + at, beside, stats, a.out<T>(0) + at}, w, shape.h, dw, dc);
-            if (again) write_row({a.in<T>(1) + at, w, c, shape.h}, stats, a.out<T>(3) + at);
+            if (with_output) write_row({a.in<T>(1) + at, w, c, shape.h}, stats, a.out<T>(3) + at);
           }
         });
         add_chunks(shape, partial, 2 * shape.hp, dwt, a.outs[1]);
@@ -112,14 +114,14 @@ Kernel backward(const Site& site, bool residual, bool again) {
 
 }  // namespace
 
-Kernel prepare(const LayerNorm& op, const Site& site) {
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return forward<T>(site, op.eps); });
+Kernel prepare(const LayerNorm& op, const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() { return forward<T>(context, op.eps); });
 }
 
-Kernel prepare(const LayerNormGrad& op, const Site& site) {
-  const DType dtype = site.ins[1].dtype;
-  const Kernel k = dispatch_float(dtype, [&]<class T>() { return backward<T>(site, op.residual, op.again); });
-  return op.bias ? with_bias(k, dtype, site.in_shape(1), 3 + op.again) : k;
+Kernel prepare(const LayerNormGrad& op, const KernelContext& context) {
+  const DType dtype = context.ins[1].dtype;
+  const Kernel k = dispatch_float(dtype, [&]<class T>() { return backward<T>(context, op.residual, op.with_output); });
+  return op.bias ? with_bias(k, dtype, context.in_shape(1), 3 + op.with_output) : k;
 }
 
 }  // namespace megalith::cpu

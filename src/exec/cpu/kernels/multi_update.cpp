@@ -3,10 +3,11 @@
 
 namespace megalith::cpu {
 
-Kernel prepare(const MultiAccumulate& op, const Site& site) {
+Kernel prepare(const MultiAccumulate& op, const KernelContext& context) {
   std::vector<Kernel> each;
   for (size_t i = 0; i < size_t(op.tensors); ++i) {
-    const Site one{site.mesh, site.coord, {site.ins[2 * i], site.ins[2 * i + 1]}, {site.outs[i]}};
+    const KernelContext one{
+        context.mesh, context.coord, {context.ins[2 * i], context.ins[2 * i + 1]}, {context.outs[i]}};
     each.push_back(prepare(Accumulate{one.ins[0].ndim(), op.starts}, one));
   }
   return {0, [each](const Args& a) {
@@ -15,11 +16,11 @@ Kernel prepare(const MultiAccumulate& op, const Site& site) {
           }};
 }
 
-Kernel prepare(const MultiSumSquares&, const Site& site) {
+Kernel prepare(const MultiSumSquares&, const KernelContext& context) {
   std::vector<Kernel> each;
   i64 workspace = 0;
-  for (const Type& t : site.ins) {
-    each.push_back(prepare(SumSquares{t.ndim()}, Site{site.mesh, site.coord, {t}, site.outs}));
+  for (const Type& t : context.ins) {
+    each.push_back(prepare(SumSquares{t.ndim()}, KernelContext{context.mesh, context.coord, {t}, context.outs}));
     workspace = std::max(workspace, each.back().workspace);
   }
   return {workspace, [each](const Args& a) {
@@ -32,13 +33,13 @@ Kernel prepare(const MultiSumSquares&, const Site& site) {
           }};
 }
 
-Kernel prepare(const MultiUpdate& op, const Site& site) {
+Kernel prepare(const MultiUpdate& op, const KernelContext& context) {
   std::vector<Kernel> each;
   i64 workspace = 0;
   for (int p = 0; p < op.parameters(); ++p) {
-    Site one{site.mesh, site.coord, {}, {}};
-    for (int i : op.ins_of(p)) one.ins.push_back(site.ins[size_t(i)]);
-    for (int i = 0; i < op.outs_each(); ++i) one.outs.push_back(site.outs[size_t(p * op.outs_each() + i)]);
+    KernelContext one{context.mesh, context.coord, {}, {}};
+    for (int i : op.ins_of(p)) one.ins.push_back(context.ins[size_t(i)]);
+    for (int i = 0; i < op.outs_each(); ++i) one.outs.push_back(context.outs[size_t(p * op.outs_each() + i)]);
     each.push_back(prepare(op.one(p, one.ins[0].ndim()), one));
     workspace = std::max(workspace, each.back().workspace);
   }

@@ -7,9 +7,9 @@
 
 namespace megalith::cpu {
 
-Kernel prepare(const Normalize& op, const Site& site) {
-  return dispatch_float(site.ins[0].dtype, [&]<class X>() -> Kernel {
-    const Shape shape = site.in_shape(0);
+Kernel prepare(const Normalize& op, const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype, [&]<class X>() -> Kernel {
+    const Shape shape = context.in_shape(0);
     const i64 stack = shape[0], n = stack > 0 ? count(shape) / stack : 0, blocks = (n + kBlock - 1) / kBlock;
     return {blocks * i64(sizeof(double)), [stack, n, blocks, eps = op.eps](const Args& a) {
               auto* sums = reinterpret_cast<double*>(a.workspace);

@@ -58,7 +58,7 @@ struct Tensors {
   Stored<S> g;
   std::array<Stored<S>, kMostStates> states;
   C* copy = nullptr;
-  u16* rest = nullptr;
+  u16* low_half = nullptr;
   const u8* marks = nullptr;
   i64 width = 0;
 };
@@ -87,9 +87,9 @@ void update(const Step& step, const Piece<S>& p, i64 n) {
   }
 }
 
-inline void put_near(float x, bf16& copy) { copy = near_of(x); }
+inline void put_bf16_half(float x, bf16& copy) { copy = bf16_half_of(x); }
 template <class S, class C>
-void put_near(S x, C& copy) {
+void put_bf16_half(S x, C& copy) {
   copy = C(x);
 }
 
@@ -108,8 +108,8 @@ const S* gradient_of(const Tensors<S, C>& t, i64 first, i64 n, S* held) {
 template <class S, class C>
 S* weights_of(const Tensors<S, C>& t, i64 first, i64 n, S* held) {
   if constexpr (std::is_same_v<C, bf16> && std::is_same_v<S, float>)
-    if (t.rest) {
-      for (i64 k = 0; k < n; ++k) held[k] = join_float(t.copy[first + k], t.rest[first + k]);
+    if (t.low_half) {
+      for (i64 k = 0; k < n; ++k) held[k] = join_float(t.copy[first + k], t.low_half[first + k]);
       return held;
     }
   return t.w + first;
@@ -123,29 +123,29 @@ void update_piece(const Step& step, const Tensors<S, C>& t, i64 i, i64 n) {
   for (size_t k = 0; k < kStates; ++k) p.states[k] = t.states[k].seen(i, n, states[k]);
   update<kStates>(step, p, n);
   for (size_t k = 0; k < kStates; ++k) t.states[k].keep(i, n, p.states[k]);
-  for (i64 k = 0; t.copy && k < n; ++k) put_near(p.w[k], t.copy[i + k]);
+  for (i64 k = 0; t.copy && k < n; ++k) put_bf16_half(p.w[k], t.copy[i + k]);
   if constexpr (std::is_same_v<S, float>)
-    for (i64 k = 0; t.rest && k < n; ++k) t.rest[i + k] = rest_of(p.w[k]);
+    for (i64 k = 0; t.low_half && k < n; ++k) t.low_half[i + k] = low_half_of(p.w[k]);
 }
 
-bool is_split(const Site& site) { return site.ins[0].dtype == DType::u16; }
+bool is_split(const KernelContext& context) { return context.ins[0].dtype == DType::u16; }
 
-bool is_narrow(const Site& site, int in) { return site.ins[size_t(in)].dtype == DType::bf16; }
+bool is_narrow(const KernelContext& context, int in) { return context.ins[size_t(in)].dtype == DType::bf16; }
 
 // Calls f.operator()<S, C>() with the type of the arithmetic and that of the copy (S if there is none).
 template <class F>
-Kernel with_types(const Update& op, const Site& site, F&& f) {
+Kernel with_types(const Update& op, const KernelContext& context, F&& f) {
   bool wide = false;  // f64, of all that is not the copy
-  for (int i = is_split(site) ? 1 : 0; i < op.scalars_at(); ++i) wide |= site.ins[size_t(i)].dtype == DType::f64;
-  check(is_split(site) || (site.ins[0].dtype == DType::f64) == wide, "an update's weights are {}: want {}",
-        name_of(site.ins[0].dtype), wide ? "f64" : "f32");
+  for (int i = is_split(context) ? 1 : 0; i < op.scalars_at(); ++i) wide |= context.ins[size_t(i)].dtype == DType::f64;
+  check(is_split(context) || (context.ins[0].dtype == DType::f64) == wide, "an update's weights are {}: want {}",
+        name_of(context.ins[0].dtype), wide ? "f64" : "f32");
   for (int i = 1; i < op.scalars_at(); ++i) {
-    const DType t = site.ins[size_t(i)].dtype;
+    const DType t = context.ins[size_t(i)].dtype;
     check(wide ? t == DType::f64 : t == DType::f32 || t == DType::bf16,
           "input {} of an update is {}: want f32 and bf16, or f64 alone", i, name_of(t));
   }
-  const DType copy = op.copy ? site.ins[size_t(op.copy_at())].dtype : DType::f32;
-  check(!is_split(site) || (!wide && op.copy && copy == DType::bf16),
+  const DType copy = op.copy ? context.ins[size_t(op.copy_at())].dtype : DType::f32;
+  check(!is_split(context) || (!wide && op.copy && copy == DType::bf16),
         "weights are split into bf16 and the rest of f32");
   auto with = [&]<class S>() {
     return dispatch_float(op.copy ? copy : dtype_of<S>::value,
@@ -156,21 +156,21 @@ Kernel with_types(const Update& op, const Site& site, F&& f) {
 
 // By a rule of the list.
 template <class Rule, class S, class C>
-Kernel kernel_of(const Rule& rule, const Update& op, const Site& site) {
+Kernel kernel_of(const Rule& rule, const Update& op, const KernelContext& context) {
   static_assert(Rule::kStates <= kMostStates);
   using Step = typename Rule::template Step<Arithmetic<S>>;
-  const i64 n = count(site.in_shape(0)), width = op.marks ? n / std::max<i64>(1, site.in_shape(0)[0]) : 0;
-  Tensors<S, C> types{.w = nullptr, .g = {nullptr, is_narrow(site, 1)}, .states = {}};
-  for (int k = 0; k < Rule::kStates; ++k) types.states[size_t(k)].narrow = is_narrow(site, 2 + k);
+  const i64 n = count(context.in_shape(0)), width = op.marks ? n / std::max<i64>(1, context.in_shape(0)[0]) : 0;
+  Tensors<S, C> types{.w = nullptr, .g = {nullptr, is_narrow(context, 1)}, .states = {}};
+  for (int k = 0; k < Rule::kStates; ++k) types.states[size_t(k)].narrow = is_narrow(context, 2 + k);
   types.width = width;
-  return {0, [rule, op, split = is_split(site), n, types](const Args& a) {
-            const double *scalars = a.in<double>(op.scalars_at()), *h = a.in<double>(op.hyper_at());
+  return {0, [rule, op, split = is_split(context), n, types](const Args& a) {
+            const double *scalars = a.in<double>(op.scalars_at()), *h = a.in<double>(op.step_scalars_in_at());
             if (scalars[step_scalar::kCounts] == 0) return;
-            const Step step(rule, {scalars[step_scalar::kFactor], h[hyper::kLr], op.decay ? h[hyper::kWeightDecay] : 0,
-                                   h + hyper::kOwn});
+            const Step step(rule, {scalars[step_scalar::kFactor], h[step_scalars_in::kLr],
+                                   op.decay ? h[step_scalars_in::kWeightDecay] : 0, h + step_scalars_in::kOwn});
             Tensors<S, C> t = types;
             t.w = split ? nullptr : a.out<S>(0), t.g.at = a.ins[1];
-            if (split) t.rest = a.out<u16>(0);
+            if (split) t.low_half = a.out<u16>(0);
             for (int k = 0; k < Rule::kStates; ++k) t.states[size_t(k)].at = a.outs[size_t(1 + k)];
             if (op.copy) t.copy = a.out<C>(1 + Rule::kStates);
             if (op.marks) t.marks = a.in<u8>(op.marks_at());
@@ -183,10 +183,10 @@ Kernel kernel_of(const Rule& rule, const Update& op, const Site& site) {
 
 }  // namespace
 
-Kernel prepare(const Update& op, const Site& site) {
-  return with_types(op, site, [&]<class S, class C>() -> Kernel {
-    return std::visit([&](const auto& rule) { return kernel_of<std::decay_t<decltype(rule)>, S, C>(rule, op, site); },
-                      op.rule);
+Kernel prepare(const Update& op, const KernelContext& context) {
+  return with_types(op, context, [&]<class S, class C>() -> Kernel {
+    return std::visit(
+        [&](const auto& rule) { return kernel_of<std::decay_t<decltype(rule)>, S, C>(rule, op, context); }, op.rule);
   });
 }
 

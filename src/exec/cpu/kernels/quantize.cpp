@@ -61,9 +61,9 @@ void cast_run(CodeFormat format, const X* x, i64 n, float scale, u8* codes) {
 // Random bits of an element: of the seed, its sample's number and its other global indices, as dropout's.
 class RandomBits {
  public:
-  RandomBits(const Quantize& op, const Site& site) : seed_(op.seed) {
+  RandomBits(const Quantize& op, const KernelContext& context) : seed_(op.seed) {
     if (op.stochastic)
-      for (int d = 0; d < site.ins[0].ndim(); ++d) index_.push_back(site.in_indices(0, d));
+      for (int d = 0; d < context.ins[0].ndim(); ++d) index_.push_back(context.in_indices(0, d));
   }
   explicit operator bool() const { return !index_.empty(); }
 
@@ -168,17 +168,18 @@ Kernel in_orders(const Quantize& op, const Shape& shape, Kernel as_is) {
 
 }  // namespace
 
-Kernel prepare(const Quantize& op, const Site& site) {
-  if (count(site.in_shape(0)) == 0)
+Kernel prepare(const Quantize& op, const KernelContext& context) {
+  if (count(context.in_shape(0)) == 0)
     return {0, [gives = op.gives_amax](const Args& a) {
               if (gives) *a.out<float>(2) = 0;
             }};
-  const BoxRows rows(site.in_shape(0), op.box);
-  check(rows.boxes() == count(site.out_shape(1)), "[{}] {} boxes, {} scales", op.name, rows.boxes(),
-        count(site.out_shape(1)));
-  return dispatch_float(site.ins[0].dtype, [&]<class X>() {
-    return in_orders(op, site.in_shape(0),
-                     has_own_amax(op.scaling) ? of_boxes<X>(op, rows, RandomBits(op, site)) : of_tensor<X>(op, rows));
+  const BoxRows rows(context.in_shape(0), op.box);
+  check(rows.boxes() == count(context.out_shape(1)), "[{}] {} boxes, {} scales", op.name, rows.boxes(),
+        count(context.out_shape(1)));
+  return dispatch_float(context.ins[0].dtype, [&]<class X>() {
+    return in_orders(
+        op, context.in_shape(0),
+        has_own_amax(op.scaling) ? of_boxes<X>(op, rows, RandomBits(op, context)) : of_tensor<X>(op, rows));
   });
 }
 

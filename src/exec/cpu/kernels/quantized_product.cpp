@@ -73,18 +73,19 @@ class Order {
 };
 
 template <class V>
-Kernel decoded(const QuantizedProduct& op, const Site& site) {
+Kernel decoded(const QuantizedProduct& op, const KernelContext& context) {
   constexpr DType dtype = dtype_of<V>::value;
-  const Order x_order(site.ins[0], site.in_shape(0), op.x_turn()), w_order(site.ins[2], site.in_shape(2), op.w_turn());
+  const Order x_order(context.ins[0], context.in_shape(0), op.x_turn()),
+      w_order(context.ins[2], context.in_shape(2), op.w_turn());
   std::vector<Type> ins = {x_order.type, w_order.type};
   ins[0].dtype = ins[1].dtype = dtype;
   const bool adds = op.accumulate || op.plus;
-  if (adds) ins.push_back(site.ins[4]);
-  const Site plain{site.mesh, site.coord, ins, site.outs, site.ranks, site.tag};
+  if (adds) ins.push_back(context.ins[4]);
+  const KernelContext plain{context.mesh, context.coord, ins, context.outs, context.ranks, context.tag};
   const Kernel product = prepare(Einsum{op.spec_before(), op.dtype, op.accumulate, op.starts, op.plus}, plain);
   const Decoder<V> x(op.x_format, plain.in_shape(0), op.x_box), w(op.w_format, plain.in_shape(1), op.w_box);
-  const i64 x_bytes = aligned(count(site.in_shape(0)) * i64(sizeof(V))),
-            w_bytes = aligned(count(site.in_shape(2)) * i64(sizeof(V)));
+  const i64 x_bytes = aligned(count(context.in_shape(0)) * i64(sizeof(V))),
+            w_bytes = aligned(count(context.in_shape(2)) * i64(sizeof(V)));
   const i64 behind = std::max({product.workspace, x_order.workspace(), w_order.workspace()});
   return {x_bytes + w_bytes + behind, [=](const Args& a) {
             std::byte *x_at = a.workspace, *w_at = x_at + x_bytes, *rest = w_at + w_bytes;
@@ -97,8 +98,8 @@ Kernel decoded(const QuantizedProduct& op, const Site& site) {
 
 }  // namespace
 
-Kernel prepare(const QuantizedProduct& op, const Site& site) {
-  return op.dtype == DType::f64 ? decoded<double>(op, site) : decoded<float>(op, site);
+Kernel prepare(const QuantizedProduct& op, const KernelContext& context) {
+  return op.dtype == DType::f64 ? decoded<double>(op, context) : decoded<float>(op, context);
 }
 
 }  // namespace megalith::cpu

@@ -4,8 +4,8 @@
 
 namespace megalith::cpu {
 
-Kernel prepare(const Quotient&, const Site& site) {
-  return dispatch_float(site.ins[0].dtype, []<class T>() -> Kernel {
+Kernel prepare(const Quotient&, const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype, []<class T>() -> Kernel {
     return {0, [](const Args& a) {
               const double over = double(*a.in<T>(1));
               *a.out<T>(0) = T(float(0));

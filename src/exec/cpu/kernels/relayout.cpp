@@ -26,27 +26,28 @@ void copy_boxes(const std::vector<Box>& boxes, i64 element, const std::byte* fro
 // One rank's part in a relayout.
 class Mover {
  public:
-  Mover(const Relayout& op, const Site& site)
+  Mover(const Relayout& op, const KernelContext& context)
       : op_(op),
-        ranks_(site.ranks),
-        dtype_(site.ins[0].dtype),
+        ranks_(context.ranks),
+        dtype_(context.ins[0].dtype),
         size_(size_of(dtype_)),
-        in_elements_(count(site.in_shape(0))),
-        out_elements_(count(site.out_shape(0))),
-        doing_(fmt::format("{} over {}, {}", name_of(op.transfer), to_string(op.axes, site.mesh.used()), site.tag)) {
-    const Mesh& mesh = site.mesh;
+        in_elements_(count(context.in_shape(0))),
+        out_elements_(count(context.out_shape(0))),
+        doing_(
+            fmt::format("{} over {}, {}", name_of(op.transfer), to_string(op.axes, context.mesh.used()), context.tag)) {
+    const Mesh& mesh = context.mesh;
     const auto block = [&](const Type& t, int rank) { return block_of(mesh, t.shape, t.layout, mesh.coord(rank)); };
-    const int self = mesh.rank(site.coord);
-    members_ = op.group(mesh, site.coord);
+    const int self = mesh.rank(context.coord);
+    members_ = op.group(mesh, context.coord);
     me_ = int(std::find(members_.begin(), members_.end(), self) - members_.begin());
     if (op.transfer == Transfer::all_reduce || op.transfer == Transfer::all_reduce_max) return;
     for (int k = 0; k < n(); ++k) {
       const bool apart = is_local(op.transfer) && k != me_;
-      const Block mine_in = block(site.ins[0], self), mine_out = block(site.outs[0], self);
-      outgoing_.push_back(apart ? std::vector<Box>{} : common_boxes(mine_in, block(site.outs[0], members_[k])));
-      incoming_.push_back(apart ? std::vector<Box>{} : common_boxes(block(site.ins[0], members_[k]), mine_out));
+      const Block mine_in = block(context.ins[0], self), mine_out = block(context.outs[0], self);
+      outgoing_.push_back(apart ? std::vector<Box>{} : common_boxes(mine_in, block(context.outs[0], members_[k])));
+      incoming_.push_back(apart ? std::vector<Box>{} : common_boxes(block(context.ins[0], members_[k]), mine_out));
     }
-    if (!is_local(op.transfer)) find_places(block, site);
+    if (!is_local(op.transfer)) find_places(block, context);
   }
 
   i64 workspace() const {
@@ -107,15 +108,15 @@ class Mover {
   // Whether messages of any pair of the group must be packed, or spread out. Looked at for the pairs of the first
   // member, which are the worst where blocks differ (zigzag), and of this one.
   template <class F>
-  void find_places(F&& block, const Site& site) {
+  void find_places(F&& block, const KernelContext& context) {
     const auto look = [&](const std::vector<Box>& boxes) {
       if (boxes.empty()) return;
       sends_in_place_ &= is_message_from(boxes), lands_in_place_ &= is_message_to(boxes);
     };
     const int first = members_[0];
     for (int k : members_) {
-      look(common_boxes(block(site.ins[0], first), block(site.outs[0], k)));
-      look(common_boxes(block(site.ins[0], k), block(site.outs[0], first)));
+      look(common_boxes(block(context.ins[0], first), block(context.outs[0], k)));
+      look(common_boxes(block(context.ins[0], k), block(context.outs[0], first)));
     }
     for (const auto* boxes : {&outgoing_, &incoming_})
       for (const auto& message : *boxes) look(message);
@@ -241,23 +242,23 @@ class Mover {
 
 }  // namespace
 
-Kernel prepare(const Relayout& op, const Site& site) {
-  auto mover = std::make_shared<Mover>(op, site);
+Kernel prepare(const Relayout& op, const KernelContext& context) {
+  auto mover = std::make_shared<Mover>(op, context);
   if (op.lane)
     return {mover->workspace(), [mover](const Args& a) { mover->start(a); },
             [mover](const Args& a) { mover->finish(a); }};
   return {mover->workspace(), [mover](const Args& a) { mover->start(a), mover->finish(a); }};
 }
 
-Kernel prepare(const JoinPool&, const Site&) {
+Kernel prepare(const JoinBucket&, const KernelContext&) {
   return {0, [](const Args&) {}};
 }
 
-Kernel prepare(const StageTerm&, const Site&) {
+Kernel prepare(const StageTerm&, const KernelContext&) {
   return {0, [](const Args&) {}};
 }
 
 // The executor ends the relayout that was begun.
-Kernel prepare(const Wait&, const Site&) { return {}; }
+Kernel prepare(const Wait&, const KernelContext&) { return {}; }
 
 }  // namespace megalith::cpu

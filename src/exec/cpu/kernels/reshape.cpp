@@ -6,8 +6,8 @@
 
 namespace megalith::cpu {
 
-Kernel prepare(const Reshape&, const Site& site) {
-  return {0, [n = count(site.in_shape(0)) * size_of(site.ins[0].dtype)](const Args& a) {
+Kernel prepare(const Reshape&, const KernelContext& context) {
+  return {0, [n = count(context.in_shape(0)) * size_of(context.ins[0].dtype)](const Args& a) {
             if (a.outs[0] == a.ins[0]) return;
             parallel_blocks(n,
                             [&](i64 begin, i64 end) { std::memcpy(a.outs[0] + begin, a.ins[0] + begin, end - begin); });

@@ -51,10 +51,10 @@ void backward_row(const BackwardRow<T>& r, const accum_t<T>* w, i64 h, accum_t<T
 }
 
 template <class T>
-Kernel forward(const Site& site, double eps) {
+Kernel forward(const KernelContext& context, double eps) {
   using A = accum_t<T>;
-  const NormShape shape(site.in_shape(0));
-  const DType wt = site.ins[1].dtype;
+  const NormShape shape(context.in_shape(0));
+  const DType wt = context.ins[1].dtype;
   return {shape.hp * i64(sizeof(A)), [shape, wt, eps](const Args& a) {
             A* w = reinterpret_cast<A*>(a.workspace);
             widen(wt, a.ins[1], shape.h, w);
@@ -65,11 +65,11 @@ Kernel forward(const Site& site, double eps) {
 }
 
 template <class T>
-Kernel backward(const Site& site, bool residual, bool again) {
+Kernel backward(const KernelContext& context, bool residual, bool with_output) {
   using A = accum_t<T>;
-  const NormShape shape(site.in_shape(1));
-  const DType wt = site.ins[2].dtype, dwt = site.outs[1].dtype;
-  return {(1 + shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, dwt, residual, again](const Args& a) {
+  const NormShape shape(context.in_shape(1));
+  const DType wt = context.ins[2].dtype, dwt = context.outs[1].dtype;
+  return {(1 + shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, dwt, residual, with_output](const Args& a) {
             A *w = reinterpret_cast<A*>(a.workspace), *partial = w + shape.hp;
             widen(wt, a.ins[2], shape.h, w);
             parallel_for(shape.chunks, 1, [&](i64 c) {
@@ -80,7 +80,7 @@ Kernel backward(const Site& site, bool residual, bool again) {
                 const T* beside = residual ? a.in<T>(4) + at : nullptr;
                 backward_row<T>({a.in<T>(0) + at, a.in<T>(1) + at, beside, a.in<A>(3)[row], a.out<T>(0) + at}, w,
                                 shape.h, dw);
-                if (again) write_row(a.in<T>(1) + at, w, shape.h, a.in<A>(3)[row], a.out<T>(2) + at);
+                if (with_output) write_row(a.in<T>(1) + at, w, shape.h, a.in<A>(3)[row], a.out<T>(2) + at);
               }
             });
             add_chunks(shape, partial, shape.hp, dwt, a.outs[1]);
@@ -89,14 +89,14 @@ Kernel backward(const Site& site, bool residual, bool again) {
 
 }  // namespace
 
-Kernel prepare(const RmsNorm& op, const Site& site) {
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return forward<T>(site, op.eps); });
+Kernel prepare(const RmsNorm& op, const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() { return forward<T>(context, op.eps); });
 }
 
-Kernel prepare(const RmsNormGrad& op, const Site& site) {
-  const DType dtype = site.ins[1].dtype;
-  const Kernel k = dispatch_float(dtype, [&]<class T>() { return backward<T>(site, op.residual, op.again); });
-  return op.bias ? with_bias(k, dtype, site.in_shape(1), 2 + op.again) : k;
+Kernel prepare(const RmsNormGrad& op, const KernelContext& context) {
+  const DType dtype = context.ins[1].dtype;
+  const Kernel k = dispatch_float(dtype, [&]<class T>() { return backward<T>(context, op.residual, op.with_output); });
+  return op.bias ? with_bias(k, dtype, context.in_shape(1), 2 + op.with_output) : k;
 }
 
 }  // namespace megalith::cpu

@@ -120,8 +120,8 @@ Kernel by_input(const RopePlan& p) {
 
 }  // namespace
 
-Kernel prepare(const Rope& op, const Site& site) {
-  const Shape x = site.in_shape(0);
+Kernel prepare(const Rope& op, const KernelContext& context) {
+  const Shape x = context.in_shape(0);
   RopePlan p{.s = x[0],
              .b = x[1],
              .heads = 1,
@@ -139,8 +139,8 @@ Kernel prepare(const Rope& op, const Site& site) {
         p.heads);
   check(op.freq.dims % 2 == 0 && op.first + op.freq.dims <= p.d,
         "[rope] {} of {} dims turn behind {}: want an even number, at most all", op.freq.dims, p.d, op.first);
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() {
-    return op.positions ? by_input<T>(p) : by_table<T>(p, site.in_indices(0, 0));
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() {
+    return op.positions ? by_input<T>(p) : by_table<T>(p, context.in_indices(0, 0));
   });
 }
 

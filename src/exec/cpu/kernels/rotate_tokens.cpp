@@ -7,12 +7,12 @@
 
 namespace megalith::cpu {
 
-Kernel prepare(const RotateTokens& op, const Site& site) {
+Kernel prepare(const RotateTokens& op, const KernelContext& context) {
   constexpr i64 kTokens = RotateTokens::kTokens;
   static_assert(kTokens == quant::kNvBlock);
-  const Shape shape = site.in_shape(0);
+  const Shape shape = context.in_shape(0);
   check(shape[0] % kTokens == 0, "[{}] {} tokens of a rank: want a multiple of {}", op.name, shape[0], kTokens);
-  return dispatch_float(site.ins[0].dtype, [&]<class X>() -> Kernel {
+  return dispatch_float(context.ins[0].dtype, [&]<class X>() -> Kernel {
     return {0, [tokens = shape[0], n = shape[0] > 0 ? count(shape) / shape[0] : 0](const Args& a) {
               parallel_for(tokens / kTokens, 1, [&](i64 group) {
                 const X* x = a.in<X>(0) + group * kTokens * n;

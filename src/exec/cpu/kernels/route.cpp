@@ -127,17 +127,17 @@ Kernel route_grad(const RouteSpec& at, i64 tokens, i64 experts) {
 
 }  // namespace
 
-Kernel prepare(const Route& op, const Site& site) {
-  const Shape z = site.in_shape(0);
-  return for_router(op.name, site.ins[0].dtype, [&]<class A>() {
-    const bool wide = op.at.bias && site.ins[1].dtype == DType::f64;
+Kernel prepare(const Route& op, const KernelContext& context) {
+  const Shape z = context.in_shape(0);
+  return for_router(op.name, context.ins[0].dtype, [&]<class A>() {
+    const bool wide = op.at.bias && context.ins[1].dtype == DType::f64;
     return wide ? route<A, double>(op.at, z[0] * z[1], z[2]) : route<A, float>(op.at, z[0] * z[1], z[2]);
   });
 }
 
-Kernel prepare(const RouteGrad& op, const Site& site) {
-  const Shape z = site.in_shape(1);
-  return for_router(op.name, site.ins[1].dtype, [&]<class A>() { return route_grad<A>(op.at, z[0] * z[1], z[2]); });
+Kernel prepare(const RouteGrad& op, const KernelContext& context) {
+  const Shape z = context.in_shape(1);
+  return for_router(op.name, context.ins[1].dtype, [&]<class A>() { return route_grad<A>(op.at, z[0] * z[1], z[2]); });
 }
 
 }  // namespace megalith::cpu

@@ -12,8 +12,8 @@ struct NoiseShape {
   i64 batch;
 };
 
-NoiseShape noise_shape(const Site& site, u64 seed) {
-  return {seed, site.in_indices(0, 0), site.in_indices(0, 2), site.in_shape(0)[1]};
+NoiseShape noise_shape(const KernelContext& context, u64 seed) {
+  return {seed, context.in_indices(0, 0), context.in_indices(0, 2), context.in_shape(0)[1]};
 }
 
 // f(element, its number of [0, 1)).
@@ -30,24 +30,24 @@ Kernel with_noise(const NoiseShape& s, const F& f) {
 
 }  // namespace
 
-Kernel prepare(const Jitter& op, const Site& site) {
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() {
+Kernel prepare(const Jitter& op, const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() {
     using A = accum_t<T>;
-    return with_noise(noise_shape(site, op.seed),
+    return with_noise(noise_shape(context, op.seed),
                       [low = A(1 - op.eps), wide = A(2 * op.eps)](const Args& a, i64 i, double u) {
                         a.out<T>(0)[i] = T(A(a.in<T>(0)[i]) * (low + wide * A(u)));
                       });
   });
 }
 
-Kernel prepare(const FakeLogits& op, const Site& site) {
-  return for_router(op.name, site.ins[0].dtype, [&]<class A>() -> Kernel {
+Kernel prepare(const FakeLogits& op, const KernelContext& context) {
+  return for_router(op.name, context.ins[0].dtype, [&]<class A>() -> Kernel {
     if (op.add == 0)
-      return with_noise(noise_shape(site, op.seed),
+      return with_noise(noise_shape(context, op.seed),
                         [](const Args& a, i64 i, double u) { a.out<A>(0)[i] = 2 * A(u) - 1; });
     std::vector<A> add;
-    for (i64 e : site.in_indices(0, 2)) add.push_back(A(op.add * normal(mix(op.seed, u64(e)))));
-    return {0, [add, tokens = site.in_shape(0)[0] * site.in_shape(0)[1]](const Args& a) {
+    for (i64 e : context.in_indices(0, 2)) add.push_back(A(op.add * normal(mix(op.seed, u64(e)))));
+    return {0, [add, tokens = context.in_shape(0)[0] * context.in_shape(0)[1]](const Args& a) {
               parallel_for(tokens, 64, [&](i64 t) {
                 const i64 n = i64(add.size());
                 for (i64 i = 0; i < n; ++i) a.out<A>(0)[t * n + i] = a.in<A>(0)[t * n + i] + add[size_t(i)];

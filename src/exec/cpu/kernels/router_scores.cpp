@@ -38,18 +38,18 @@ Kernel each_token(i64 tokens, F f) {
 
 }  // namespace
 
-Kernel prepare(const RouterScores& op, const Site& site) {
-  const Shape z = site.in_shape(0);
-  return for_router(op.name, site.ins[0].dtype, [&]<class A>() {
+Kernel prepare(const RouterScores& op, const KernelContext& context) {
+  const Shape z = context.in_shape(0);
+  return for_router(op.name, context.ins[0].dtype, [&]<class A>() {
     return each_token(z[0] * z[1], [kind = op.score, n = z[2]](const Args& a, i64 t) {
       normalised_scores(kind, a.in<A>(0) + t * n, n, a.out<A>(0) + t * n);
     });
   });
 }
 
-Kernel prepare(const RouterScoresGrad& op, const Site& site) {
-  const Shape z = site.in_shape(1);
-  return for_router(op.name, site.ins[1].dtype, [&]<class A>() -> Kernel {
+Kernel prepare(const RouterScoresGrad& op, const KernelContext& context) {
+  const Shape z = context.in_shape(1);
+  return for_router(op.name, context.ins[1].dtype, [&]<class A>() -> Kernel {
     const i64 tokens = z[0] * z[1], n = z[2];
     return {0, [kind = op.score, tokens, n](const Args& a) {
               parallel_ranges(tokens, kScoresGrain, [&](i64 begin, i64 end) {
@@ -62,9 +62,9 @@ Kernel prepare(const RouterScoresGrad& op, const Site& site) {
   });
 }
 
-Kernel prepare(const LogSumExp& op, const Site& site) {
-  const Shape z = site.in_shape(0);
-  return for_router(op.name, site.ins[0].dtype, [&]<class A>() {
+Kernel prepare(const LogSumExp& op, const KernelContext& context) {
+  const Shape z = context.in_shape(0);
+  return for_router(op.name, context.ins[0].dtype, [&]<class A>() {
     return each_token(z[0] * z[1], [n = z[2]](const Args& a, i64 t) {
       const A* x = a.in<A>(0) + t * n;
       const A most = *std::max_element(x, x + n);
@@ -75,9 +75,9 @@ Kernel prepare(const LogSumExp& op, const Site& site) {
   });
 }
 
-Kernel prepare(const LogSumExpGrad& op, const Site& site) {
-  const Shape z = site.in_shape(1);
-  return for_router(op.name, site.ins[1].dtype, [&]<class A>() {
+Kernel prepare(const LogSumExpGrad& op, const KernelContext& context) {
+  const Shape z = context.in_shape(1);
+  return for_router(op.name, context.ins[1].dtype, [&]<class A>() {
     return each_token(z[0] * z[1], [n = z[2]](const Args& a, i64 t) {
       A* dz = a.out<A>(0) + t * n;
       softmax_of(a.in<A>(1) + t * n, n, dz);
@@ -86,8 +86,8 @@ Kernel prepare(const LogSumExpGrad& op, const Site& site) {
   });
 }
 
-Kernel prepare(const ExpertMap& op, const Site& site) {
-  const Shape choice = site.in_shape(0);
+Kernel prepare(const ExpertMap& op, const KernelContext& context) {
+  const Shape choice = context.in_shape(0);
   return for_router(op.name, op.dtype, [&]<class A>() {
     return each_token(choice[0] * choice[1], [n = op.experts, k = choice[2]](const Args& a, i64 t) {
       A* m = a.out<A>(0) + t * n;

@@ -5,9 +5,9 @@
 
 namespace megalith::cpu {
 
-Kernel prepare(const Scale& op, const Site& site) {
-  return dispatch_float(site.ins[0].dtype, [&]<class X>() -> Kernel {
-    return {0, [n = count(site.in_shape(0)), k = accum_t<X>(op.k)](const Args& a) {
+Kernel prepare(const Scale& op, const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype, [&]<class X>() -> Kernel {
+    return {0, [n = count(context.in_shape(0)), k = accum_t<X>(op.k)](const Args& a) {
               const X* x = a.in<X>(0);
               X* y = a.out<X>(0);
               parallel_blocks(n, [&](i64 begin, i64 end) {
@@ -18,10 +18,10 @@ Kernel prepare(const Scale& op, const Site& site) {
   });
 }
 
-static Kernel cast(const Site& site) {
-  return dispatch_float(site.ins[0].dtype, [&]<class X>() {
-    return dispatch_float(site.outs[0].dtype, [&]<class Y>() -> Kernel {
-      return {0, [n = count(site.in_shape(0))](const Args& a) {
+static Kernel cast(const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype, [&]<class X>() {
+    return dispatch_float(context.outs[0].dtype, [&]<class Y>() -> Kernel {
+      return {0, [n = count(context.in_shape(0))](const Args& a) {
                 const X* x = a.in<X>(0);
                 Y* y = a.out<Y>(0);
                 parallel_blocks(n, [&](i64 begin, i64 end) { map(end - begin, kSame, y + begin, x + begin); });
@@ -30,7 +30,7 @@ static Kernel cast(const Site& site) {
   });
 }
 
-Kernel prepare(const Cast&, const Site& site) { return cast(site); }
-Kernel prepare(const PutBack&, const Site& site) { return cast(site); }
+Kernel prepare(const Cast&, const KernelContext& context) { return cast(context); }
+Kernel prepare(const PutBack&, const KernelContext& context) { return cast(context); }
 
 }  // namespace megalith::cpu

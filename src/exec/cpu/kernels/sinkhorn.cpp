@@ -49,9 +49,9 @@ struct SinkhornRounds {
 
 }  // namespace
 
-Kernel prepare(const Sinkhorn& op, const Site& site) {
-  const Shape z = site.in_shape(0);
-  return for_router(op.name, site.ins[0].dtype, [&]<class A>() -> Kernel {
+Kernel prepare(const Sinkhorn& op, const KernelContext& context) {
+  const Shape z = context.in_shape(0);
+  return for_router(op.name, context.ins[0].dtype, [&]<class A>() -> Kernel {
     const i64 tokens = z[0] * z[1], experts = z[2], chunks = (tokens + kSinkhornChunk - 1) / kSinkhornChunk;
     return {(tokens + (chunks + 1) * experts) * i64(sizeof(A)), [=](const Args& a) {
               A *d0 = reinterpret_cast<A*>(a.workspace), *d1 = d0 + tokens;

@@ -20,7 +20,7 @@ void for_leaves(const Window& w, F&& f) {
 
 }  // namespace
 
-Kernel prepare(const FetchState& op, const Site&) {
+Kernel prepare(const FetchState& op, const KernelContext&) {
   return {0,
           [op](const Args& a) {
             for_leaves(op.window, [&](size_t leaf, i64 from, i64 to, i64 bytes) {
@@ -30,7 +30,7 @@ Kernel prepare(const FetchState& op, const Site&) {
           [](const Args&) {}};
 }
 
-Kernel prepare(const StoreState& op, const Site&) {
+Kernel prepare(const StoreState& op, const KernelContext&) {
   const auto store = [op](const Args& a) {
     for_leaves(op.window, [&](size_t leaf, i64 to, i64 from, i64 bytes) {
       copy_bytes(a.ins[1 + leaf] + to, a.ins[0] + from, bytes);
@@ -41,24 +41,24 @@ Kernel prepare(const StoreState& op, const Site&) {
 }
 
 // The update of the stretches, one after the other.
-Kernel prepare(const WindowUpdate& op, const Site& site) {
+Kernel prepare(const WindowUpdate& op, const KernelContext& context) {
   const int states = states_of(op.rule);
   const bool copy = op.copy();
   std::vector<Kernel> each;
   for (size_t k = 0; k < op.window.stretches.size(); ++k) {
     const Shape shape{op.window.stretches[k].count};
     const auto flat = [&](DType t) { return Type{t, shape, whole(1)}; };
-    const Type weights = flat(site.ins[4 + 2 * k].dtype), main = copy ? flat(op.window.types[0]) : weights;
-    Site one{site.mesh, site.coord, {main, flat(site.ins[3 + 2 * k].dtype)}, {main}};
+    const Type weights = flat(context.ins[4 + 2 * k].dtype), main = copy ? flat(op.window.types[0]) : weights;
+    KernelContext one{context.mesh, context.coord, {main, flat(context.ins[3 + 2 * k].dtype)}, {main}};
     for (int s = 0; s < states; ++s) {
       one.ins.push_back(flat(op.window.types[size_t(int(copy) + s)]));
       one.outs.push_back(one.ins.back());
     }
-    one.ins.push_back(site.ins[1]), one.ins.push_back(site.ins[2]);
+    one.ins.push_back(context.ins[1]), one.ins.push_back(context.ins[2]);
     if (copy) one.ins.push_back(weights), one.outs.push_back(weights);
     each.push_back(prepare(Update{op.rule, 1, op.decay, copy}, one));
   }
-  const i64 of_gradient = size_of(site.ins[3].dtype), of_weights = size_of(site.ins[4].dtype);
+  const i64 of_gradient = size_of(context.ins[3].dtype), of_weights = size_of(context.ins[4].dtype);
   return {0, [op, each, of_gradient, of_weights, states, copy](const Args& a) {
             for (size_t k = 0; k < each.size(); ++k) {
               const i64 begin = op.window.stretches[k].begin;

@@ -113,11 +113,11 @@ Kernel make_broadcast(const std::vector<Loop>& loops) {
 
 }  // namespace
 
-Kernel prepare(const Sum& op, const Site& site) {
+Kernel prepare(const Sum& op, const KernelContext& context) {
   const auto [ins, outs] = split_spec(op.spec);
-  const SumLoops s = sum_loops({ins[0], site.in_shape(0)}, {outs[0], site.out_shape(0)});
-  return dispatch_float(site.ins[0].dtype, [&]<class X>() {
-    return dispatch_float(site.outs[0].dtype, [&]<class Y>() {
+  const SumLoops s = sum_loops({ins[0], context.in_shape(0)}, {outs[0], context.out_shape(0)});
+  return dispatch_float(context.ins[0].dtype, [&]<class X>() {
+    return dispatch_float(context.outs[0].dtype, [&]<class Y>() {
       if (s.columns) return by_columns<X, Y>(s);
       if (s.kept.empty() && s.summed.size() == 1 && s.summed[0].stride[kX] == 1)
         return of_everything<X, Y>(s.summed[0].n);
@@ -126,11 +126,11 @@ Kernel prepare(const Sum& op, const Site& site) {
   });
 }
 
-Kernel prepare(const Broadcast& op, const Site& site) {
+Kernel prepare(const Broadcast& op, const KernelContext& context) {
   const auto [ins, outs] = split_spec(op.spec);
-  const auto loops = make_loops({{ins[0], site.in_shape(0)}, {outs[0], site.out_shape(0)}});
-  return dispatch_float(site.ins[0].dtype, [&]<class X>() {
-    return dispatch_float(site.outs[0].dtype, [&]<class Y>() { return make_broadcast<X, Y>(loops); });
+  const auto loops = make_loops({{ins[0], context.in_shape(0)}, {outs[0], context.out_shape(0)}});
+  return dispatch_float(context.ins[0].dtype, [&]<class X>() {
+    return dispatch_float(context.outs[0].dtype, [&]<class Y>() { return make_broadcast<X, Y>(loops); });
   });
 }
 

@@ -24,12 +24,13 @@ Kernel swiglu(i64 rows, i64 f) {
 }
 
 template <class F, class T>
-Kernel swiglu_grad(i64 rows, i64 f, bool again) {
+Kernel swiglu_grad(i64 rows, i64 f, bool with_output) {
   using A = accum_t<T>;
-  return {0, [rows, f, again](const Args& a) {
+  return {0, [rows, f, with_output](const Args& a) {
             parallel_for(rows, rows_for(f), [&](i64 row) {
               const T *dy = a.in<T>(0) + row * f, *gate = a.in<T>(1) + row * 2 * f, *up = gate + f;
-              T *dgate = a.out<T>(0) + row * 2 * f, *dup = dgate + f, *y = again ? a.out<T>(1) + row * f : nullptr;
+              T *dgate = a.out<T>(0) + row * 2 * f, *dup = dgate + f,
+                *y = with_output ? a.out<T>(1) + row * f : nullptr;
               each_vector<A>(0, f, [&](i64 i, auto part) {
                 const Vec<A> d = load(dy + i, part), x = load(gate + i, part), u = load(up + i, part);
                 const Logistic<A> l = logistic<A>(F::template argument<A>(x));
@@ -43,15 +44,16 @@ Kernel swiglu_grad(i64 rows, i64 f, bool again) {
 
 }  // namespace
 
-Kernel prepare(const Swiglu& op, const Site& site) {
-  const Shape y = site.out_shape(0);
-  return dispatch_gate(op.act, site.ins[0].dtype, [&]<class F, class T>() { return swiglu<F, T>(y[0] * y[1], y[2]); });
+Kernel prepare(const Swiglu& op, const KernelContext& context) {
+  const Shape y = context.out_shape(0);
+  return dispatch_gate(op.act, context.ins[0].dtype,
+                       [&]<class F, class T>() { return swiglu<F, T>(y[0] * y[1], y[2]); });
 }
 
-Kernel prepare(const SwigluGrad& op, const Site& site) {
-  const Shape dy = site.in_shape(0);
-  return dispatch_gate(op.act, site.ins[1].dtype,
-                       [&]<class F, class T>() { return swiglu_grad<F, T>(dy[0] * dy[1], dy[2], op.again); });
+Kernel prepare(const SwigluGrad& op, const KernelContext& context) {
+  const Shape dy = context.in_shape(0);
+  return dispatch_gate(op.act, context.ins[1].dtype,
+                       [&]<class F, class T>() { return swiglu_grad<F, T>(dy[0] * dy[1], dy[2], op.with_output); });
 }
 
 }  // namespace megalith::cpu

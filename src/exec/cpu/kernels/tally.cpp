@@ -7,10 +7,10 @@ static void check_place(std::string_view op, i64 at, i64 n, i64 size) {
   check(at >= 0 && at + n <= size, "[{}] elements {} to {} of a vector of {}", op, at, at + n, size);
 }
 
-Kernel prepare(const AddInto& op, const Site& site) {
-  const i64 n = count(site.in_shape(1));
-  check_place(op.name, op.at, n, site.in_shape(0)[0]);
-  return dispatch_float(site.ins[1].dtype, [&]<class X>() -> Kernel {
+Kernel prepare(const AddInto& op, const KernelContext& context) {
+  const i64 n = count(context.in_shape(1));
+  check_place(op.name, op.at, n, context.in_shape(0)[0]);
+  return dispatch_float(context.ins[1].dtype, [&]<class X>() -> Kernel {
     return {0, [n, at = op.at](const Args& a) {
               double* sums = a.out<double>(0) + at;
               for (i64 i = 0; i < n; ++i)
@@ -19,8 +19,8 @@ Kernel prepare(const AddInto& op, const Site& site) {
   });
 }
 
-Kernel prepare(const ReadFrom& op, const Site& site) {
-  check_place(op.name, op.at, op.size, site.in_shape(0)[0]);
+Kernel prepare(const ReadFrom& op, const KernelContext& context) {
+  check_place(op.name, op.at, op.size, context.in_shape(0)[0]);
   return {0, [n = op.size, at = op.at](const Args& a) {
             const double* sums = a.in<double>(0) + at;
             for (i64 i = 0; i < n; ++i) a.out<float>(0)[i] = float(sums[i]);

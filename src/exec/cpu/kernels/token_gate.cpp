@@ -50,14 +50,14 @@ Kernel gate_grad(bool logistic, i64 tokens, i64 h) {
 
 }  // namespace
 
-Kernel prepare(const TokenGate& op, const Site& site) {
-  const Shape x = site.in_shape(0);
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return gate<T>(op.logistic, x[0] * x[1], x[2]); });
+Kernel prepare(const TokenGate& op, const KernelContext& context) {
+  const Shape x = context.in_shape(0);
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() { return gate<T>(op.logistic, x[0] * x[1], x[2]); });
 }
 
-Kernel prepare(const TokenGateGrad& op, const Site& site) {
-  const Shape x = site.in_shape(0);
-  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return gate_grad<T>(op.logistic, x[0] * x[1], x[2]); });
+Kernel prepare(const TokenGateGrad& op, const KernelContext& context) {
+  const Shape x = context.in_shape(0);
+  return dispatch_float(context.ins[1].dtype, [&]<class T>() { return gate_grad<T>(op.logistic, x[0] * x[1], x[2]); });
 }
 
 }  // namespace megalith::cpu

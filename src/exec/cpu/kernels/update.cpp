@@ -67,10 +67,10 @@ static Kernel count_up(const Accumulate& op, i64 n) {
           }};
 }
 
-Kernel prepare(const Accumulate& op, const Site& site) {
-  if (site.ins[0].dtype == DType::i32) return count_up(op, count(site.in_shape(0)));
-  return dispatch_float(site.ins[0].dtype, [&]<class X>() -> Kernel {
-    return {0, [n = count(site.in_shape(0)), starts = op.starts](const Args& a) {
+Kernel prepare(const Accumulate& op, const KernelContext& context) {
+  if (context.ins[0].dtype == DType::i32) return count_up(op, count(context.in_shape(0)));
+  return dispatch_float(context.ins[0].dtype, [&]<class X>() -> Kernel {
+    return {0, [n = count(context.in_shape(0)), starts = op.starts](const Args& a) {
               const X* x = a.in<X>(1);
               X* sum = a.out<X>(0);
               const bool set = starts && a.first_micro_batch;
@@ -84,9 +84,9 @@ Kernel prepare(const Accumulate& op, const Site& site) {
   });
 }
 
-Kernel prepare(const SumSquares& op, const Site& site) {
-  const i64 n = count(site.in_shape(0)), width = op.marks ? n / std::max<i64>(1, site.in_shape(0)[0]) : 0;
-  return dispatch_float(site.ins[0].dtype, [&]<class X>() -> Kernel {
+Kernel prepare(const SumSquares& op, const KernelContext& context) {
+  const i64 n = count(context.in_shape(0)), width = op.marks ? n / std::max<i64>(1, context.in_shape(0)[0]) : 0;
+  return dispatch_float(context.ins[0].dtype, [&]<class X>() -> Kernel {
     return {sum_parts(n) * i64(sizeof(double)), [n, width, op](const Args& a) {
               const X* x = a.in<X>(0);
               const u8* marks = op.marks ? a.in<u8>(1) : nullptr;
@@ -102,8 +102,8 @@ Kernel prepare(const SumSquares& op, const Site& site) {
   });
 }
 
-Kernel prepare(const StepScalars& op, const Site& site) {
-  const std::array<DType, 3> types = {site.ins[0].dtype, site.ins[1].dtype, site.ins[2].dtype};
+Kernel prepare(const StepScalars& op, const KernelContext& context) {
+  const std::array<DType, 3> types = {context.ins[0].dtype, context.ins[1].dtype, context.ins[2].dtype};
   const auto decide = [clip = op.clip, types](const Args& a, double inverse) {
     step_scalars(clip, number(types[0], a.ins[0]), number(types[1], a.ins[1]), number(types[2], a.ins[2]), inverse,
                  a.out<double>(0));

@@ -15,35 +15,35 @@ static ActivateLaunch launch_of(std::string_view op, Act act, const Type& x, con
   return {ActKind(int(act)), x.dtype, count(shape)};
 }
 
-Kernel prepare(const Activate& op, const Site& site) {
-  const ActivateLaunch l = launch_of(op.name, op.act, site.ins[0], site.in_shape(0));
+Kernel prepare(const Activate& op, const KernelContext& context) {
+  const ActivateLaunch l = launch_of(op.name, op.act, context.ins[0], context.in_shape(0));
   return {0, [l](const Args& a) { launch_activate(l, a.ins[0], a.outs[0], a.stream); }};
 }
 
-static Kernel with_bias(const ActivateGrad& op, const Site& site, const ActivateLaunch& l) {
-  const int bias = op.again ? 2 : 1;
-  const Shape dx = site.out_shape(0);
-  check_number(op.name, site.outs[size_t(bias)].dtype);
+static Kernel with_bias(const ActivateGrad& op, const KernelContext& context, const ActivateLaunch& l) {
+  const int bias = op.with_output ? 2 : 1;
+  const Shape dx = context.out_shape(0);
+  check_number(op.name, context.outs[size_t(bias)].dtype);
   const i64 columns = dx.back(), rows = columns == 0 ? 0 : count(dx) / columns;
-  const SumLaunch sums = column_sums(l.dtype, site.outs[size_t(bias)].dtype, rows, columns);
+  const SumLaunch sums = column_sums(l.dtype, context.outs[size_t(bias)].dtype, rows, columns);
   if (!adds_on_the_way(sums, rows, columns)) {
     ActivateGrad plain = op;
     plain.bias = false;
-    Site gradient = site;
+    KernelContext gradient = context;
     gradient.outs.pop_back();
-    return then_sum(prepare(plain, gradient), site, letters(op.ndim), bias);
+    return then_sum(prepare(plain, gradient), context, letters(op.ndim), bias);
   }
-  return {sums.workspace(), [l, sums, again = op.again, bias](const Args& a) {
-            const ActivateGradBuffers b{a.ins[0], a.ins[1], a.outs[0], again ? a.outs[1] : nullptr};
+  return {sums.workspace(), [l, sums, with_output = op.with_output, bias](const Args& a) {
+            const ActivateGradBuffers b{a.ins[0], a.ins[1], a.outs[0], with_output ? a.outs[1] : nullptr};
             launch_activate_grad_bias(l, sums, b, a.outs[size_t(bias)], a.workspace, a.stream);
           }};
 }
 
-Kernel prepare(const ActivateGrad& op, const Site& site) {
-  const ActivateLaunch l = launch_of(op.name, op.act, site.ins[1], site.in_shape(1));
-  if (op.bias) return with_bias(op, site, l);
-  return {0, [l, again = op.again](const Args& a) {
-            launch_activate_grad(l, {a.ins[0], a.ins[1], a.outs[0], again ? a.outs[1] : nullptr}, a.stream);
+Kernel prepare(const ActivateGrad& op, const KernelContext& context) {
+  const ActivateLaunch l = launch_of(op.name, op.act, context.ins[1], context.in_shape(1));
+  if (op.bias) return with_bias(op, context, l);
+  return {0, [l, with_output = op.with_output](const Args& a) {
+            launch_activate_grad(l, {a.ins[0], a.ins[1], a.outs[0], with_output ? a.outs[1] : nullptr}, a.stream);
           }};
 }
 

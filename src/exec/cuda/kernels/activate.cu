@@ -23,7 +23,7 @@ struct ActivateGradPointers {
 
 // dx and y, as map_kernel does it.
 template <class F, int N, int U, class T>
-static __global__ void __launch_bounds__(kMapThreads) grad_again_kernel(i64 n, const ActivateGradPointers<T> p) {
+static __global__ void __launch_bounds__(kMapThreads) grad_with_output_kernel(i64 n, const ActivateGradPointers<T> p) {
   const i64 first = i64(blockIdx.x) * (U * kMapThreads) + threadIdx.x, end = n / N, rest = end * N + threadIdx.x;
   const Packs<T, N, U> dy(p.dy, first, end), x(p.x, first, end);
   map_packs<float, N, U>(TimesSlope<F>{}, p.dx, first, end, dy, x);
@@ -35,10 +35,10 @@ static __global__ void __launch_bounds__(kMapThreads) grad_again_kernel(i64 n, c
 }
 
 template <class F, class T>
-static void launch_again(const ActivateLaunch& l, const ActivateGradPointers<T>& p, cudaStream_t stream) {
+static void launch_with_output(const ActivateLaunch& l, const ActivateGradPointers<T>& p, cudaStream_t stream) {
   constexpr int N = kPackSize<T>, U = 2;
   const int blocks = std::max(1, blocks_for(l.n / N, U * kMapThreads));
-  grad_again_kernel<F, N, U><<<blocks, kMapThreads, 0, stream>>>(l.n, p);
+  grad_with_output_kernel<F, N, U><<<blocks, kMapThreads, 0, stream>>>(l.n, p);
 }
 
 // 32 threads lie across packs of columns, kDown down the rows of a chunk.
@@ -50,7 +50,7 @@ struct ColumnSums {
   float sums[N] = {};
 
   // Rows first, first + kDown, ... below `end`.
-  template <bool kAgain>
+  template <bool kWithOutput>
   __device__ void add(i64 first, i64 end, i64 columns, i64 column) {
     Pack<T, N> dy[kRows], x[kRows];
 #pragma unroll
@@ -68,12 +68,12 @@ struct ColumnSums {
 #pragma unroll
         for (int k = 0; k < N; ++k) sums[k] += rounded.x[k];
         *reinterpret_cast<Pack<T, N>*>(p.dx + r * columns + column) = dx;
-        if constexpr (kAgain) store_pack(p.y + r * columns + column, each<float, N>(Value<F>{}, at));
+        if constexpr (kWithOutput) store_pack(p.y + r * columns + column, each<float, N>(Value<F>{}, at));
       }
   }
 };
 
-template <class F, bool kAgain, class T>
+template <class F, bool kWithOutput, class T>
 static __global__ void __launch_bounds__(kAcross* kDown, 2)
     grad_bias_kernel(const __grid_constant__ SumLaunch l, const ActivateGradPointers<T> p, double* partial) {
   constexpr int N = kPackSize<T>;
@@ -82,7 +82,8 @@ static __global__ void __launch_bounds__(kAcross* kDown, 2)
   const i64 first = i64(blockIdx.x) * (kAcross * N), column = first + threadIdx.x * N;
   ColumnSums<F, T, N> mine{p};
   if (column < l.columns)
-    for (i64 r = begin + threadIdx.y; r < end; r += kRows * kDown) mine.template add<kAgain>(r, end, l.columns, column);
+    for (i64 r = begin + threadIdx.y; r < end; r += kRows * kDown)
+      mine.template add<kWithOutput>(r, end, l.columns, column);
 #pragma unroll
   for (int k = 0; k < N; ++k) sums[threadIdx.y][k][threadIdx.x] = mine.sums[k];
   __syncthreads();
@@ -112,7 +113,7 @@ void launch_activate_grad(const ActivateLaunch& l, const ActivateGradBuffers& b,
     const ActivateGradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
                                     static_cast<T*>(b.y)};
     if (b.y)
-      launch_again<F>(l, p, stream);
+      launch_with_output<F>(l, p, stream);
     else
       launch_map(stream, l.n, TimesSlope<F>{}, p.dx, p.dy, p.x);
   });

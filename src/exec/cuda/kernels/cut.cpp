@@ -26,9 +26,9 @@ CutSizes cut_sizes(const std::string& x, char at, i64 first, i64 second, const S
 }  // namespace
 
 // The second result stands where a list has its workspace.
-Kernel prepare(const Cut& op, const Site& site) {
-  const CutSizes n = cut_sizes(op.x, op.at, op.first, op.second, site.in_shape(0));
-  const i64 element = size_of(site.ins[0].dtype);
+Kernel prepare(const Cut& op, const KernelContext& context) {
+  const CutSizes n = cut_sizes(op.x, op.at, op.first, op.second, context.in_shape(0));
+  const i64 element = size_of(context.ins[0].dtype);
   BoxCopyList list;
   list.add(Box{0, 0, {n.rows, n.first}, {n.both(), 1}, {n.first, 1}}, element, {Memory::in}, {Memory::out});
   list.add(Box{n.first, 0, {n.rows, n.second}, {n.both(), 1}, {n.second, 1}}, element, {Memory::in},
@@ -37,9 +37,9 @@ Kernel prepare(const Cut& op, const Site& site) {
 }
 
 // And the second input.
-Kernel prepare(const Join& op, const Site& site) {
-  const CutSizes n = cut_sizes(op.x, op.at, op.first, op.second, site.out_shape(0));
-  const i64 element = size_of(site.outs[0].dtype);
+Kernel prepare(const Join& op, const KernelContext& context) {
+  const CutSizes n = cut_sizes(op.x, op.at, op.first, op.second, context.out_shape(0));
+  const i64 element = size_of(context.outs[0].dtype);
   BoxCopyList list;
   list.add(Box{0, 0, {n.rows, n.first}, {n.first, 1}, {n.both(), 1}}, element, {Memory::in}, {Memory::out});
   list.add(Box{0, n.first, {n.rows, n.second}, {n.second, 1}, {n.both(), 1}}, element, {Memory::workspace},

@@ -8,10 +8,10 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const LatentKeys& op, const Site& site) {
-  check_activation(op.name, site.ins[0].dtype);
-  const Shape kv = site.in_shape(0);
-  const i64 rows = kv[0] * kv[1], heads = kv[2], element = size_of(site.ins[0].dtype);
+Kernel prepare(const LatentKeys& op, const KernelContext& context) {
+  check_activation(op.name, context.ins[0].dtype);
+  const Shape kv = context.in_shape(0);
+  const i64 rows = kv[0] * kv[1], heads = kv[2], element = size_of(context.ins[0].dtype);
   const i64 of_kv = op.own + op.value, of_k = op.own + op.shared;
   BoxCopyList own, shared;  // v stands where the list has its workspace
   own.add(Box{0, 0, {rows * heads, op.own}, {of_kv, 1}, {of_k, 1}}, element, {Memory::in}, {Memory::out});
@@ -25,16 +25,16 @@ Kernel prepare(const LatentKeys& op, const Site& site) {
           }};
 }
 
-Kernel prepare(const LatentKeysGrad& op, const Site& site) {
-  check_activation(op.name, site.ins[0].dtype);
-  const Shape kv = site.out_shape(0);
-  const i64 rows = kv[0] * kv[1], heads = kv[2], element = size_of(site.ins[0].dtype);
+Kernel prepare(const LatentKeysGrad& op, const KernelContext& context) {
+  check_activation(op.name, context.ins[0].dtype);
+  const Shape kv = context.out_shape(0);
+  const i64 rows = kv[0] * kv[1], heads = kv[2], element = size_of(context.ins[0].dtype);
   const i64 of_kv = op.own + op.value, of_k = op.own + op.shared;
   BoxCopyList own;  // dv stands where the list has its workspace
   own.add(Box{0, 0, {rows * heads, op.own}, {of_k, 1}, {of_kv, 1}}, element, {Memory::in}, {Memory::out});
   own.add(Box{0, op.own, {rows * heads, op.value}, {op.value, 1}, {of_kv, 1}}, element, {Memory::workspace},
           {Memory::out});
-  const SharedKeyGrad sum{site.ins[0].dtype, rows, heads, op.own, op.shared};
+  const SharedKeyGrad sum{context.ins[0].dtype, rows, heads, op.own, op.shared};
   return {0, [own, sum](const Args& a) {
             own.run(a.ins[0], a.outs[0], a.ins[1], a.stream);
             launch(sum, a.ins[0], a.outs[1], a.stream);

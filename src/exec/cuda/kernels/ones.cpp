@@ -6,9 +6,9 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const Ones& op, const Site& site) {
-  check_number(op.name, site.outs[0].dtype);
-  return {0, [type = site.outs[0].dtype, n = count(site.out_shape(0))](const Args& a) {
+Kernel prepare(const Ones& op, const KernelContext& context) {
+  check_number(op.name, context.outs[0].dtype);
+  return {0, [type = context.outs[0].dtype, n = count(context.out_shape(0))](const Args& a) {
             launch_ones(type, a.outs[0], n, a.stream);
           }};
 }

@@ -6,9 +6,9 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const Quotient& op, const Site& site) {
-  check_number(op.name, site.ins[0].dtype);
-  return {0, [l = QuotientLaunch{site.ins[0].dtype}](const Args& a) {
+Kernel prepare(const Quotient& op, const KernelContext& context) {
+  check_number(op.name, context.ins[0].dtype);
+  return {0, [l = QuotientLaunch{context.ins[0].dtype}](const Args& a) {
             launch(l, a.ins[0], a.ins[1], a.outs[0], a.stream);
           }};
 }

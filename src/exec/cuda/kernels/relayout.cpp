@@ -18,11 +18,11 @@ namespace {
 // One rank's part in a relayout.
 class Mover {
  public:
-  Mover(const Relayout& op, const Site& site)
-      : op_(op), dtype_(site.ins[0].dtype), size_(size_of(dtype_)), boxes_(op, site) {
-    if (const auto clique = clique_of(op, site.mesh, site.coord)) {
-      what_ = describe(op, site.mesh, *clique, site.tag);
-      if (site.comms) comm_ = &site.comms->at(*clique);
+  Mover(const Relayout& op, const KernelContext& context)
+      : op_(op), dtype_(context.ins[0].dtype), size_(size_of(dtype_)), boxes_(op, context) {
+    if (const auto group = communicator_group_of(op, context.mesh, context.coord)) {
+      what_ = describe(op, context.mesh, *group, context.tag);
+      if (context.comms) comm_ = &context.comms->at(*group);
     }
     route();
   }
@@ -166,19 +166,19 @@ class Mover {
 
 }  // namespace
 
-Kernel prepare(const Relayout& op, const Site& site) {
-  auto mover = std::make_shared<const Mover>(op, site);
+Kernel prepare(const Relayout& op, const KernelContext& context) {
+  auto mover = std::make_shared<const Mover>(op, context);
   return {mover->workspace(), [mover](const Args& a) { mover->run(a); }};
 }
 
 // The executor ends the relayout that was begun.
-Kernel prepare(const Wait&, const Site&) { return {}; }
+Kernel prepare(const Wait&, const KernelContext&) { return {}; }
 
-Kernel prepare(const JoinPool&, const Site&) {
+Kernel prepare(const JoinBucket&, const KernelContext&) {
   return {0, [](const Args&) {}};
 }
 
-Kernel prepare(const StageTerm&, const Site&) {
+Kernel prepare(const StageTerm&, const KernelContext&) {
   return {0, [](const Args&) {}};
 }
 

@@ -3,8 +3,8 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const Reshape&, const Site& site) {
-  return {0, [bytes = count(site.in_shape(0)) * size_of(site.ins[0].dtype)](const Args& a) {
+Kernel prepare(const Reshape&, const KernelContext& context) {
+  return {0, [bytes = count(context.in_shape(0)) * size_of(context.ins[0].dtype)](const Args& a) {
             if (a.outs[0] == a.ins[0] || bytes == 0) return;
             check_cuda(cudaMemcpyAsync(a.outs[0], a.ins[0], size_t(bytes), cudaMemcpyDeviceToDevice, a.stream),
                        "[reshape] copy");

@@ -8,16 +8,16 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const Rope& op, const Site& site) {
-  check_activation(op.name, site.ins[0].dtype);
-  const Shape x = site.in_shape(0);
+Kernel prepare(const Rope& op, const KernelContext& context) {
+  check_activation(op.name, context.ins[0].dtype);
+  const Shape x = context.in_shape(0);
   const i64 dims = op.freq.dims;
   check(dims % 2 == 0 && op.first + dims <= x.back(),
         "[rope] {} of {} dims turn behind {}: want an even number, at most all", dims, x.back(), op.first);
   check(op.first == 0 || op.interleaved, "[rope] dims that pass before the others: the CUDA kernel turns neighbours");
   check(x.back() <= RopeLaunch::kMostDims, "[rope] heads of {} dims: the CUDA kernel takes at most {}", x.back(),
         RopeLaunch::kMostDims);
-  RopeLaunch l{.x = site.ins[0].dtype,
+  RopeLaunch l{.x = context.ins[0].dtype,
                .s = x[0],
                .b = x[1],
                .heads = 1,
@@ -35,7 +35,7 @@ Kernel prepare(const Rope& op, const Site& site) {
   check(op.heads == 0 || (x.size() == 4 && op.heads <= l.heads), "[rope] the first {} heads of {} turn", op.heads,
         l.heads);
   l.turned = op.heads > 0 ? op.heads : l.heads;
-  if (!op.positions) l.index = indices_of(site, 0, 0);
+  if (!op.positions) l.index = indices_of(context, 0, 0);
   const std::vector<double> freq = op.freq.inverse();
   for (size_t i = 0; i < freq.size(); ++i) l.half_turns[i] = freq[i] / std::numbers::pi;
   return {0, [l](const Args& a) { launch(l, a.ins[0], l.by_input ? a.in<i32>(1) : nullptr, a.outs[0], a.stream); }};

@@ -6,14 +6,14 @@
 
 namespace megalith::cuda {
 
-static Kernel scaled(std::string_view op, const Site& site, double k) {
-  check_number(op, site.ins[0].dtype), check_number(op, site.outs[0].dtype);
-  const ScaleLaunch l{site.ins[0].dtype, site.outs[0].dtype, k, count(site.out_shape(0))};
+static Kernel scaled(std::string_view op, const KernelContext& context, double k) {
+  check_number(op, context.ins[0].dtype), check_number(op, context.outs[0].dtype);
+  const ScaleLaunch l{context.ins[0].dtype, context.outs[0].dtype, k, count(context.out_shape(0))};
   return {0, [l](const Args& a) { launch(l, a.ins[0], a.outs[0], a.stream); }};
 }
 
-Kernel prepare(const Scale& op, const Site& site) { return scaled(op.name, site, op.k); }
-Kernel prepare(const Cast& op, const Site& site) { return scaled(op.name, site, 1); }
-Kernel prepare(const PutBack& op, const Site& site) { return scaled(op.name, site, 1); }
+Kernel prepare(const Scale& op, const KernelContext& context) { return scaled(op.name, context, op.k); }
+Kernel prepare(const Cast& op, const KernelContext& context) { return scaled(op.name, context, 1); }
+Kernel prepare(const PutBack& op, const KernelContext& context) { return scaled(op.name, context, 1); }
 
 }  // namespace megalith::cuda

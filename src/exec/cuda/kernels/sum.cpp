@@ -9,15 +9,15 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const Sum& op, const Site& site) {
-  check_number(op.name, site.ins[0].dtype), check_number(op.name, site.outs[0].dtype);
-  const SumLoops loops = loops_of(op, site);
+Kernel prepare(const Sum& op, const KernelContext& context) {
+  check_number(op.name, context.ins[0].dtype), check_number(op.name, context.outs[0].dtype);
+  const SumLoops loops = loops_of(op, context);
   if (loops.summed.empty()) {
-    const BroadcastLaunch l{site.ins[0].dtype, site.outs[0].dtype, size_of(loops.kept), table_of(loops.kept)};
+    const BroadcastLaunch l{context.ins[0].dtype, context.outs[0].dtype, size_of(loops.kept), table_of(loops.kept)};
     return {0, [l](const Args& a) { launch(l, a.ins[0], a.outs[0], a.stream); }};
   }
-  const SumLaunch l = plan_sum(site.ins[0].dtype, site.outs[0].dtype, loops);
-  if (fits_hopper(l, site.gpu.capability))
+  const SumLaunch l = plan_sum(context.ins[0].dtype, context.outs[0].dtype, loops);
+  if (fits_hopper(l, context.gpu.capability))
     return {0, [l](const Args& a) { launch_hopper(l, a.ins[0], a.outs[0], a.stream); }};
   return {l.workspace(), [l](const Args& a) { launch(l, a.ins[0], a.outs[0], a.workspace, a.stream); }};
 }

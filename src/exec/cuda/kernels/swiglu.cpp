@@ -8,19 +8,19 @@ namespace megalith::cuda {
 
 static_assert(int(GateKind::gelu_tanh) == int(Gate::gelu_tanh) && int(GateKind::quick_gelu) == int(Gate::quick_gelu));
 
-Kernel prepare(const Swiglu& op, const Site& site) {
-  const Shape y = site.out_shape(0);
-  check_activation(op.name, site.ins[0].dtype);
-  const SwigluLaunch l{site.ins[0].dtype, GateKind(int(op.act)), y[0] * y[1], y[2]};
+Kernel prepare(const Swiglu& op, const KernelContext& context) {
+  const Shape y = context.out_shape(0);
+  check_activation(op.name, context.ins[0].dtype);
+  const SwigluLaunch l{context.ins[0].dtype, GateKind(int(op.act)), y[0] * y[1], y[2]};
   return {0, [l](const Args& a) { launch_swiglu(l, a.ins[0], a.outs[0], a.stream); }};
 }
 
-Kernel prepare(const SwigluGrad& op, const Site& site) {
-  const Shape dy = site.in_shape(0);
-  check_activation(op.name, site.ins[1].dtype);
-  const SwigluLaunch l{site.ins[1].dtype, GateKind(int(op.act)), dy[0] * dy[1], dy[2]};
-  return {0, [l, again = op.again](const Args& a) {
-            launch_swiglu_grad(l, {a.ins[0], a.ins[1], a.outs[0], again ? a.outs[1] : nullptr}, a.stream);
+Kernel prepare(const SwigluGrad& op, const KernelContext& context) {
+  const Shape dy = context.in_shape(0);
+  check_activation(op.name, context.ins[1].dtype);
+  const SwigluLaunch l{context.ins[1].dtype, GateKind(int(op.act)), dy[0] * dy[1], dy[2]};
+  return {0, [l, with_output = op.with_output](const Args& a) {
+            launch_swiglu_grad(l, {a.ins[0], a.ins[1], a.outs[0], with_output ? a.outs[1] : nullptr}, a.stream);
           }};
 }
 

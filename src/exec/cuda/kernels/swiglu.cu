@@ -41,7 +41,7 @@ struct SwigluGradPointers {
   T *dx, *y;
 };
 
-template <class F, class T, int N, bool kAgain>
+template <class F, class T, int N, bool kWithOutput>
 static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, i64 f, const SwigluGradPointers<T> p) {
   using P = Pack<T, N>;
   P d[kPacksAThread], gate[kPacksAThread], up[kPacksAThread];
@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, 
     const GatedSlopes<N> s = gated_slopes<F, T, N>(unpack<float>(d[u]), unpack<float>(gate[u]), unpack<float>(up[u]));
     store_pack(p.dx + at[u].gate, s.dgate);
     store_pack(p.dx + at[u].gate + f, s.dup);
-    if constexpr (kAgain) store_pack(p.y + at[u].y, s.y);
+    if constexpr (kWithOutput) store_pack(p.y + at[u].y, s.y);
   }
 }
 

@@ -7,11 +7,11 @@
 namespace megalith::cuda {
 
 // `gradient`, then the sum over the rows of its first result as its result number `bias`. letters: of that result.
-inline Kernel then_sum(const Kernel& gradient, const Site& site, const std::string& letters, int bias) {
-  const Type& dx = site.outs[0];
-  const Type& to = site.outs[size_t(bias)];
-  const Kernel sum =
-      prepare(Sum{letters + "->" + letters.back(), to.dtype}, {site.mesh, site.coord, {dx}, {to}, site.device});
+inline Kernel then_sum(const Kernel& gradient, const KernelContext& context, const std::string& letters, int bias) {
+  const Type& dx = context.outs[0];
+  const Type& to = context.outs[size_t(bias)];
+  const Kernel sum = prepare(Sum{letters + "->" + letters.back(), to.dtype},
+                             {context.mesh, context.coord, {dx}, {to}, context.device});
   return {std::max(gradient.workspace, sum.workspace), [gradient, sum, bias](const Args& a) {
             gradient.run(a);
             Args rest = a;

@@ -50,9 +50,10 @@ ncclDataType_t type_of(DType t) {
 
 class NcclComm final : public Comm {
  public:
-  NcclComm(const Clique& c, const ncclUniqueId& id, int rank) : who_(c.text()), members_(int(c.ranks.size())) {
+  NcclComm(const CommunicatorGroup& c, const ncclUniqueId& id, int rank)
+      : who_(c.text()), members_(int(c.ranks.size())) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.maxCTAs = c.kind == Clique::link ? kLinkBlocks : c.lane ? kLaneBlocks : kLineBlocks;
+    config.maxCTAs = c.kind == CommunicatorGroup::link ? kLinkBlocks : c.lane ? kLaneBlocks : kLineBlocks;
     if (config.maxCTAs == kLineBlocks) config.minCTAs = kLineBlocks;
     check(ncclCommInitRankConfig(&it_, members_, id, c.find(rank), &config), "connecting");
   }
@@ -87,8 +88,8 @@ class NcclComm final : public Comm {
   // NCCL takes most of its memory when a kind of transfer is first made: this makes each once. Gathers go round the
   // ring, which large sums do as well; small sums may choose a tree. `scratch`: kScratch bytes a member.
   static constexpr i64 kScratch = 1024;
-  void first_use(Clique::Kind kind, std::byte* scratch, int me, cudaStream_t stream) {
-    if (kind == Clique::collective) {
+  void first_use(CommunicatorGroup::Kind kind, std::byte* scratch, int me, cudaStream_t stream) {
+    if (kind == CommunicatorGroup::collective) {
       all_reduce(scratch, scratch, kScratch / 4, DType::f32, false, stream);
       all_gather(scratch + me * kScratch, scratch, kScratch / 4, DType::f32, stream);
       reduce_scatter(scratch, scratch + me * kScratch, kScratch / 4, DType::f32, stream);
@@ -97,8 +98,8 @@ class NcclComm final : public Comm {
     std::vector<Message> sends, receives;
     for (int k = 0; k < members_; ++k) {
       if (k == me) continue;
-      if (kind == Clique::pairwise || me == 0) sends.push_back({k, scratch + me * kScratch, kScratch});
-      if (kind == Clique::pairwise || me == 1) receives.push_back({k, scratch + k * kScratch, kScratch});
+      if (kind == CommunicatorGroup::pairwise || me == 0) sends.push_back({k, scratch + me * kScratch, kScratch});
+      if (kind == CommunicatorGroup::pairwise || me == 1) receives.push_back({k, scratch + k * kScratch, kScratch});
     }
     exchange(sends, receives, stream);
   }
@@ -117,16 +118,16 @@ class NcclComms final : public Comms {
   // Ending a communicator waits for the others, who may not come if this one ends by an error.
   ~NcclComms() override {
     const bool failed = std::uncaught_exceptions() > unwinding_;
-    for (auto& [clique, comm] : comms_) failed ? comm->abort() : comm->destroy();
+    for (auto& [group, comm] : comms_) failed ? comm->abort() : comm->destroy();
   }
 
-  void connect(const std::vector<Clique>& mine) override {
-    std::vector<Clique> missing;
-    for (Clique& c : agree(ranks_, mine))
+  void connect(const std::vector<CommunicatorGroup>& mine) override {
+    std::vector<CommunicatorGroup> missing;
+    for (CommunicatorGroup& c : agree(ranks_, mine))
       if (known_.insert(c).second) missing.push_back(std::move(c));
     if (missing.empty()) return;
     const std::vector<ncclUniqueId> ids = spread_ids(missing);
-    std::vector<Clique> made;
+    std::vector<CommunicatorGroup> made;
     for (size_t i = 0; i < missing.size(); ++i) {
       if (missing[i].find(ranks_.rank()) < 0) continue;
       auto comm = std::make_unique<NcclComm>(missing[i], ids[i], ranks_.rank());
@@ -137,30 +138,30 @@ class NcclComms final : public Comms {
     use_once(made);
   }
 
-  Comm& at(const Clique& clique) override {
+  Comm& at(const CommunicatorGroup& group) override {
     std::lock_guard lock(mutex_);
-    const auto it = comms_.find(clique);
-    check(it != comms_.end(), "{} of lane or channel {} are not connected", clique.text(), clique.lane);
+    const auto it = comms_.find(group);
+    check(it != comms_.end(), "{} of lane or channel {} are not connected", group.text(), group.lane);
     return *it->second;
   }
 
   std::string error() override {
     std::lock_guard lock(mutex_);
-    for (auto& [clique, comm] : comms_)
+    for (auto& [group, comm] : comms_)
       if (const std::string e = comm->error(); !e.empty()) return e;
     return {};
   }
 
   void abort() override {
     std::lock_guard lock(mutex_);
-    for (auto& [clique, comm] : comms_) comm->abort();
+    for (auto& [group, comm] : comms_) comm->abort();
   }
 
  private:
-  // By clique; its first member draws it.
-  std::vector<ncclUniqueId> spread_ids(const std::vector<Clique>& cliques) {
+  // By group; its first member draws it.
+  std::vector<ncclUniqueId> spread_ids(const std::vector<CommunicatorGroup>& groups) {
     std::string mine;
-    for (const Clique& c : cliques) {
+    for (const CommunicatorGroup& c : groups) {
       if (c.ranks[0] != ranks_.rank()) continue;
       ncclUniqueId id;
       check_nccl(ncclGetUniqueId(&id), "starting", c.text());
@@ -168,22 +169,23 @@ class NcclComms final : public Comms {
     }
     const std::vector<std::string> texts = ranks_.all_gather(mine);
     std::map<int, size_t> used;  // of a rank's text
-    std::vector<ncclUniqueId> out(cliques.size());
-    for (size_t i = 0; i < cliques.size(); ++i) {
-      const int from = cliques[i].ranks[0];
+    std::vector<ncclUniqueId> out(groups.size());
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const int from = groups[i].ranks[0];
       std::memcpy(out[i].internal, texts.at(size_t(from)).data() + used[from], sizeof out[i].internal);
       used[from] += sizeof out[i].internal;
     }
     return out;
   }
 
-  void use_once(const std::vector<Clique>& cliques) {
+  void use_once(const std::vector<CommunicatorGroup>& groups) {
     std::byte* scratch = nullptr;
     check_cuda(cudaMalloc(reinterpret_cast<void**>(&scratch), size_t(ranks_.size()) * NcclComm::kScratch),
                "connecting GPUs");
     check_cuda(cudaMemsetAsync(scratch, 0, size_t(ranks_.size()) * NcclComm::kScratch, device_.stream()),
                "connecting GPUs");
-    for (const Clique& c : cliques) comms_.at(c)->first_use(c.kind, scratch, c.find(ranks_.rank()), device_.stream());
+    for (const CommunicatorGroup& c : groups)
+      comms_.at(c)->first_use(c.kind, scratch, c.find(ranks_.rank()), device_.stream());
     check_cuda(cudaStreamSynchronize(device_.stream()), "connecting GPUs");
     check_cuda(cudaFree(scratch), "connecting GPUs");
   }
@@ -191,9 +193,9 @@ class NcclComms final : public Comms {
   Ranks& ranks_;
   Device& device_;
   const int unwinding_;
-  std::set<Clique> known_;  // of all ranks
-  std::mutex mutex_;        // the watch looks at them from its own thread
-  std::map<Clique, std::unique_ptr<NcclComm>> comms_;
+  std::set<CommunicatorGroup> known_;  // of all ranks
+  std::mutex mutex_;                   // the watch looks at them from its own thread
+  std::map<CommunicatorGroup, std::unique_ptr<NcclComm>> comms_;
 };
 
 // Read by NCCL when it starts: multicast stays off unless the user asks for it, as GPUs that share a host with other

@@ -25,13 +25,13 @@ struct Adds {
   const std::byte* bias_of(const Args& a) const { return bias ? a.ins.back() : nullptr; }
 };
 
-std::optional<Kernel> by_library(const Einsum& op, const EinsumPlan& plan, Adds adds, const Site& site) {
-  const std::array<i64, 3> bytes = {size_of(site.ins[0].dtype), size_of(site.ins[1].dtype),
-                                    size_of(site.outs[0].dtype)};
-  const std::optional<GemmProblem> problem = product_of(op, plan, site);
+std::optional<Kernel> by_library(const Einsum& op, const EinsumPlan& plan, Adds adds, const KernelContext& context) {
+  const std::array<i64, 3> bytes = {size_of(context.ins[0].dtype), size_of(context.ins[1].dtype),
+                                    size_of(context.outs[0].dtype)};
+  const std::optional<GemmProblem> problem = product_of(op, plan, context);
   if (!problem) return {};
   const ProductBatch batch = split_batch(plan.outer);
-  const std::shared_ptr<Gemm> gemm = shared_gemm(site.device, *problem);
+  const std::shared_ptr<Gemm> gemm = shared_gemm(context.device, *problem);
   if (!gemm->possible()) return {};
   const auto args = [=](const Args& a, i64 call) {
     const auto at = offsets(batch.calls, call);
@@ -45,8 +45,9 @@ std::optional<Kernel> by_library(const Einsum& op, const EinsumPlan& plan, Adds 
   const auto run = [=](const Args& a) {
     for (i64 call = 0; call < size_of(batch.calls); ++call) gemm->run(args(a, call));
   };
-  const std::array<i64, 3> counts = {count(site.in_shape(0)), count(site.in_shape(1)), count(site.out_shape(0))};
-  const std::array<DType, 3> types = {site.ins[0].dtype, site.ins[1].dtype, site.outs[0].dtype};
+  const std::array<i64, 3> counts = {count(context.in_shape(0)), count(context.in_shape(1)),
+                                     count(context.out_shape(0))};
+  const std::array<DType, 3> types = {context.ins[0].dtype, context.ins[1].dtype, context.outs[0].dtype};
   const auto tune = [=](Args a) {
     if (!gemm->chosen()) {
       fill_normal(a.ins[0], types[0], counts[0], 1, a.stream), fill_normal(a.ins[1], types[1], counts[1], 2, a.stream);
@@ -67,12 +68,12 @@ void copy_thrice(const std::byte* b, std::byte* to, i64 bytes, cudaStream_t stre
 }
 
 // Of an f32 and a bf16 factor.
-std::optional<Kernel> by_parts(const Einsum& op, const EinsumPlan& plan, Adds adds, const Site& site) {
-  const std::optional<GemmProblem> problem = product_of(op, plan, site);
+std::optional<Kernel> by_parts(const Einsum& op, const EinsumPlan& plan, Adds adds, const KernelContext& context) {
+  const std::optional<GemmProblem> problem = product_of(op, plan, context);
   const std::optional<PartsProduct> parts = problem ? parts_product(*problem) : std::nullopt;
   if (!parts) return {};
   const PartsProduct p = *parts;
-  const std::shared_ptr<Gemm> gemm = shared_gemm(site.device, p.product);
+  const std::shared_ptr<Gemm> gemm = shared_gemm(context.device, p.product);
   if (!gemm->possible()) return {};
   const GemmSpec& s = problem->spec;
   const auto args = [=, copy = p.copies / 3 * size_of(DType::bf16)](const Args& a) {
@@ -127,19 +128,19 @@ Kernel by_loops(const EinsumOperands& operands, Adds adds, i64 bias_n) {
 
 }  // namespace
 
-Kernel prepare(const Einsum& op, const Site& site) {
-  const EinsumOperands operands = operands_of(op, site);
+Kernel prepare(const Einsum& op, const KernelContext& context) {
+  const EinsumOperands operands = operands_of(op, context);
   const EinsumPlan plan = plan_einsum(operands);
   const Adds adds{op.accumulate, op.starts, op.plus, op.bias};
   if (plan.kind == EinsumPlan::kNothing) return {0, [](const Args&) {}};
   if (plan.kind == EinsumPlan::kGemm) {
-    if (auto kernel = by_library(op, plan, adds, site)) return *kernel;
-    if (auto kernel = by_parts(op, plan, adds, site)) return *kernel;
+    if (auto kernel = by_library(op, plan, adds, context)) return *kernel;
+    if (auto kernel = by_parts(op, plan, adds, context)) return *kernel;
   }
   if (op.bias)
-    check(site.ins.back().dtype == site.outs[0].dtype, "[einsum] a bias of {} for a result of {}: want the same",
-          name_of(site.ins.back().dtype), name_of(site.outs[0].dtype));
-  return by_loops(operands, adds, op.bias ? count(site.in_shape(int(site.ins.size()) - 1)) : 1);
+    check(context.ins.back().dtype == context.outs[0].dtype, "[einsum] a bias of {} for a result of {}: want the same",
+          name_of(context.ins.back().dtype), name_of(context.outs[0].dtype));
+  return by_loops(operands, adds, op.bias ? count(context.in_shape(int(context.ins.size()) - 1)) : 1);
 }
 
 }  // namespace megalith::cuda

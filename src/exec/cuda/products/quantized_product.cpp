@@ -14,8 +14,8 @@ namespace {
 
 // i: of the codes among the node's inputs. turn: by which they are a transpose; boxes and scales are of the order
 // before.
-DecodeLaunch decode_of(const Site& site, int i, Shape box, Turn turn, DType to) {
-  const Shape shape = site.in_shape(i), grid = site.in_shape(i + 1);
+DecodeLaunch decode_of(const KernelContext& context, int i, Shape box, Turn turn, DType to) {
+  const Shape shape = context.in_shape(i), grid = context.in_shape(i + 1);
   check(shape.size() <= size_t(DecodeLaunch::kMostDims),
         "[quantized_product] {} dims, more than the {} that there is "
         "room for",
@@ -24,17 +24,17 @@ DecodeLaunch decode_of(const Site& site, int i, Shape box, Turn turn, DType to) 
   i64 stride = 1;
   for (size_t d = grid.size(); d-- > 0; stride *= grid[d]) strides[d] = stride;
   box = turn.of(box), strides = turn.of(strides);
-  DecodeLaunch l{site.ins[size_t(i)].dtype, to, count(shape), int(shape.size())};
+  DecodeLaunch l{context.ins[size_t(i)].dtype, to, count(shape), int(shape.size())};
   for (size_t d = 0; d < shape.size(); ++d) l.size[d] = shape[d], l.box[d] = box[d], l.stride[d] = strides[d];
   return l;
 }
 
-Kernel by_values(const QuantizedProduct& op, const Site& site) {
-  const DecodedProduct p = decoded_product(op, site);
-  const Kernel product =
-      prepare(p.product, Site(site.mesh, site.coord, p.ins, site.outs, site.device, site.comms, site.tag));
-  const DecodeLaunch x = decode_of(site, 0, op.x_box, op.x_turn(), p.dtype),
-                     w = decode_of(site, 2, op.w_box, op.w_turn(), p.dtype);
+Kernel by_values(const QuantizedProduct& op, const KernelContext& context) {
+  const DecodedProduct p = decoded_product(op, context);
+  const Kernel product = prepare(p.product, KernelContext(context.mesh, context.coord, p.ins, context.outs,
+                                                          context.device, context.comms, context.tag));
+  const DecodeLaunch x = decode_of(context, 0, op.x_box, op.x_turn(), p.dtype),
+                     w = decode_of(context, 2, op.w_box, op.w_turn(), p.dtype);
   const auto with_values = [=, adds = op.accumulate || op.plus](const Args& a, const auto& f) {
     const std::array<std::byte*, 3> ins = {a.workspace, a.workspace + p.x_bytes, adds ? a.ins[4] : nullptr};
     Args inner = a;
@@ -102,10 +102,10 @@ Kernel by_codes(const QuantizedProduct& op, const CodeProduct& product, const st
 }
 
 // One scale an operand.
-Kernel by_tensors(const QuantizedProduct& op, const Site& site) {
-  const std::optional<CodeProduct> product = code_product(op, site);
+Kernel by_tensors(const QuantizedProduct& op, const KernelContext& context) {
+  const std::optional<CodeProduct> product = code_product(op, context);
   if (!product) return {0, [](const Args&) {}};
-  const std::shared_ptr<Gemm> gemm = shared_gemm(site.device, product->problem);
+  const std::shared_ptr<Gemm> gemm = shared_gemm(context.device, product->problem);
   check(gemm->possible(), "[{}] cuBLASLt has no product of fp8 {} on this GPU: train in bf16, or give --device cpu",
         op.name, to_string(product->problem));
   return by_codes(op, *product, gemm);
@@ -113,12 +113,12 @@ Kernel by_tensors(const QuantizedProduct& op, const Site& site) {
 
 }  // namespace
 
-Kernel prepare(const QuantizedProduct& op, const Site& site) {
-  if (has_two_scales(op, site)) return by_tensors(op, site);
-  if (const auto product = block_product(op, site))
-    if (const std::shared_ptr<Gemm> gemm = shared_gemm(site.device, product->problem); gemm->possible())
+Kernel prepare(const QuantizedProduct& op, const KernelContext& context) {
+  if (has_two_scales(op, context)) return by_tensors(op, context);
+  if (const auto product = block_product(op, context))
+    if (const std::shared_ptr<Gemm> gemm = shared_gemm(context.device, product->problem); gemm->possible())
       return by_codes(op, *product, gemm);
-  return by_values(op, site);
+  return by_values(op, context);
 }
 
 }  // namespace megalith::cuda

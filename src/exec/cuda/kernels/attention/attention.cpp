@@ -18,7 +18,7 @@ RelativeTable table_of(const Form& f, const Type& type) { return {f.buckets(), i
 Kernel own(const DeviceForm& f) {
   AttentionSizes z = sizes_of(f);
   choose_stages(z, f.device, attention_shared_bytes);
-  return {attention_workspace(z), [z, p = Pointers(f), table = table_of(f, f.site.ins.back())](const Args& a) {
+  return {attention_workspace(z), [z, p = Pointers(f), table = table_of(f, f.context.ins.back())](const Args& a) {
             const auto [q, k, v] = p.qkv(a.ins, 0);
             float* bias = reinterpret_cast<float*>(a.workspace);
             if (z.reach > 0) spread_biases(table, p.table(a, p.inputs), kLog2OfE, bias, a.stream);
@@ -35,8 +35,8 @@ Kernel own_grad(const DeviceForm& f) {
   const i64 need = grad_need(AttentionChoice::Way::own, z, f.places());
   if (z.reach == 0) return {need, [z, p = Pointers(f)](const Args& a) { launch(z, p.grad_buffers(a), a.stream); }};
   const i64 behind = aligned(attention_stats_bytes(z) + attention_spans_bytes(z));
-  return {need, [=, p = Pointers(f), at = relative_space(z), table = table_of(f, f.site.ins.back()),
-                 dtable = table_of(f, f.site.outs.back())](const Args& a) {
+  return {need, [=, p = Pointers(f), at = relative_space(z), table = table_of(f, f.context.ins.back()),
+                 dtable = table_of(f, f.context.outs.back())](const Args& a) {
             AttentionGradBuffers x = p.grad_buffers(a);
             float* const bias = reinterpret_cast<float*>(a.workspace + behind);
             float* const grads = bias + at.bias / i64(sizeof(float));
@@ -74,7 +74,7 @@ Kernel by_cudnn(const Form& f, const std::vector<CudnnPlanPtr>& plans) {
   const CudnnAttention c = problem_of(f);
   const i64 heads = c.b * c.g * c.r, ends = ends_bytes(f), biases = biases_bytes(f), stats = stats_bytes(f);
   const i64 own = ends + biases + stats;
-  const RelativeTable table = table_of(f, f.site.ins.back());
+  const RelativeTable table = table_of(f, f.context.ins.back());
   i64 workspace = 0;
   for (const CudnnPlanPtr& plan : plans) workspace = std::max(workspace, plan->workspace());
   return {
@@ -129,9 +129,9 @@ Kernel grad_by_cudnn(const Form& f, const CudnnAttention& whole, const CudnnAtte
 }  // namespace
 
 // Where positions are cut, a place takes as much as others may, whichever way it goes.
-Kernel prepare(const Attention& op, const Site& site) {
-  if (auto kernel = prepare_padded(op, site)) return *kernel;
-  const DeviceForm f(op.at, site, 0, site.outs[0]);
+Kernel prepare(const Attention& op, const KernelContext& context) {
+  if (auto kernel = prepare_padded(op, context)) return *kernel;
+  const DeviceForm f(op.at, context, 0, context.outs[0]);
   const AttentionChoice choice = choose_attention(case_of(f, false));
   const std::optional<i64> most = f.is_cut() ? std::optional(kForwardPlanBytes) : std::nullopt;
   const auto plans = chosen_plans(f, choice, run_problems(f), most);
@@ -140,12 +140,12 @@ Kernel prepare(const Attention& op, const Site& site) {
   return kernel;
 }
 
-Kernel prepare(const AttentionGrad& op, const Site& site) {
-  if (auto kernel = prepare_padded(op, site)) return *kernel;
-  const DeviceForm f(op.at, site, 1, site.ins[0]);
+Kernel prepare(const AttentionGrad& op, const KernelContext& context) {
+  if (auto kernel = prepare_padded(op, context)) return *kernel;
+  const DeviceForm f(op.at, context, 1, context.ins[0]);
   const CudnnAttention whole = problem_of(f), part = grad_part(f);
   const AttentionChoice choice = choose_attention(case_of(f, true));
-  if (const auto plans = chosen_plans(f, choice, {part}, site.gpu.memory / kMostShare); !plans.empty())
+  if (const auto plans = chosen_plans(f, choice, {part}, context.gpu.memory / kMostShare); !plans.empty())
     return grad_by_cudnn(f, whole, part, plans[0]);
   return choice.way == AttentionChoice::Way::hopper ? grad_by_hopper(f) : own_grad(f);
 }

@@ -12,7 +12,7 @@ namespace megalith::cuda {
 
 // The same on a GPU.
 struct DeviceForm : Form {
-  DeviceForm(const AttentionSpec& spec, const Site& where, int first, const Type& result)
+  DeviceForm(const AttentionSpec& spec, const KernelContext& where, int first, const Type& result)
       : Form(spec, where, first, result), device(where.device) {}
   Device& device;
 };

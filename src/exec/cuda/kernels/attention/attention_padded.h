@@ -25,13 +25,13 @@ class PaddedRows {
 // `inner`: the kernel at p.node.
 Kernel padded(const AttentionPadding& p, Kernel inner);
 
-// The op's kernel at the place of equal sizes; nothing where sizes are equal at `site`.
+// The op's kernel at the place of equal sizes; nothing where sizes are equal at `context`.
 template <class T>
-std::optional<Kernel> prepare_padded(const T& op, const Site& site) {
-  const auto p = padding_of(op, site);
+std::optional<Kernel> prepare_padded(const T& op, const KernelContext& context) {
+  const auto p = padding_of(op, context);
   if (!p) return std::nullopt;
-  return padded(*p,
-                prepare(op, Site(site.mesh, site.coord, p->node.ins, p->node.outs, site.device, site.comms, site.tag)));
+  return padded(*p, prepare(op, KernelContext(context.mesh, context.coord, p->node.ins, p->node.outs, context.device,
+                                              context.comms, context.tag)));
 }
 
 }  // namespace megalith::cuda

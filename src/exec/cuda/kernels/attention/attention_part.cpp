@@ -106,18 +106,18 @@ Kernel forward(const AttentionPart& op, const DeviceForm& f, const AttentionCase
 
 }  // namespace
 
-Kernel prepare(const AttentionPart& op, const Site& site) {
-  if (auto kernel = prepare_padded(op, site)) return *kernel;
+Kernel prepare(const AttentionPart& op, const KernelContext& context) {
+  if (auto kernel = prepare_padded(op, context)) return *kernel;
   check(!op.at.packed(), "[attention_part] q, k and v in one tensor: a ring needs them apart");
-  const DeviceForm f(op.at, site, 0, site.outs[0]);
+  const DeviceForm f(op.at, context, 0, context.outs[0]);
   const AttentionCase c = case_of(f, false);
   return planned_alike(forward(op, f, c), f, c);
 }
 
-Kernel prepare(const AttentionPartGrad& op, const Site& site) {
-  if (auto kernel = prepare_padded(op, site)) return *kernel;
+Kernel prepare(const AttentionPartGrad& op, const KernelContext& context) {
+  if (auto kernel = prepare_padded(op, context)) return *kernel;
   check(!op.at.packed(), "[attention_part_grad] q, k and v in one tensor: a ring needs them apart");
-  const DeviceForm f(op.at, site, 1, site.ins[0]);
+  const DeviceForm f(op.at, context, 1, context.ins[0]);
   const auto seen = seen_block(f.indices(0), f.keys());
   const AttentionCase c = case_of(f, true);
   const AttentionChoice choice = choose_attention(case_of_block(c, seen));

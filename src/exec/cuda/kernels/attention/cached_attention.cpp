@@ -7,29 +7,29 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const CacheWrite&, const Site& site) {
-  const Shape cache = site.in_shape(0), x = site.in_shape(1);
-  const CacheWriteLaunch l{x[0], cache[0], count(cache) / std::max<i64>(1, cache[0]) * size_of(site.ins[0].dtype)};
+Kernel prepare(const CacheWrite&, const KernelContext& context) {
+  const Shape cache = context.in_shape(0), x = context.in_shape(1);
+  const CacheWriteLaunch l{x[0], cache[0], count(cache) / std::max<i64>(1, cache[0]) * size_of(context.ins[0].dtype)};
   return {0, [l](const Args& a) { launch(l, a.ins[1], a.in<i32>(2), a.outs[0], a.stream); }};
 }
 
-Kernel prepare(const CachedAttention& op, const Site& site) {
-  const Shape q = site.in_shape(0), k = site.in_shape(1);
-  check_activation(op.name, site.ins[0].dtype);
+Kernel prepare(const CachedAttention& op, const KernelContext& context) {
+  const Shape q = context.in_shape(0), k = context.in_shape(1);
+  check_activation(op.name, context.ins[0].dtype);
   check(q[4] <= 256, "[cached_attention] heads of {} numbers have no CUDA kernel: at most 256", q[4]);
   CachedAttentionLaunch l{
-      site.ins[0].dtype, q[0], k[0], q[1], q[2], q[3], q[4], float(op.at.scale), op.at.window, op.at.alibi,
+      context.ins[0].dtype, q[0], k[0], q[1], q[2], q[3], q[4], float(op.at.scale), op.at.window, op.at.alibi,
       op.at.alibi_scaled};
   if (op.at.alibi) {
     check(l.g * l.r <= l.kMostHeads, "[cached_attention] {} heads with ALiBi have no CUDA kernel: at most {}",
           l.g * l.r, l.kMostHeads);
-    const Type& t = site.ins[0];
-    const auto groups = indices(site.mesh, t.shape, t.layout, site.coord, 2),
-               heads = indices(site.mesh, t.shape, t.layout, site.coord, 3);
+    const Type& t = context.ins[0];
+    const auto groups = indices(context.mesh, t.shape, t.layout, context.coord, 2),
+               heads = indices(context.mesh, t.shape, t.layout, context.coord, 3);
     const auto all = alibi_slopes(op.at, t.dim(2) * t.dim(3));
     for (i64 i = 0; i < l.g * l.r; ++i) l.slopes[i] = float(all[size_t(groups[i / l.r] * t.dim(3) + heads[i % l.r])]);
   }
-  const RelativeTable table{relative_buckets(op.at, k[0] - 1), int(l.g * l.r), site.ins.back().dtype};
+  const RelativeTable table{relative_buckets(op.at, k[0] - 1), int(l.g * l.r), context.ins.back().dtype};
   l.reach = table.buckets.reach;
   const i64 biases = table.heads * i64(table.buckets.distances()) * i64(sizeof(float));
   return {l.workspace() + biases, [l, table](const Args& a) {

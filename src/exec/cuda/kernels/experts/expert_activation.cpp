@@ -14,19 +14,19 @@ static ExpertActivationLaunch launch_of(std::string_view op, const ExpertAct& ac
   return {dtype, act.gated, GateKind(int(act.gate)), ActKind(int(act.act)), y[0], y[1]};
 }
 
-Kernel prepare(const ExpertActivation& op, const Site& site) {
-  const ExpertActivationLaunch l = launch_of(op.name, op.act, site.ins[0].dtype, site.out_shape(0));
-  return {0, [l, experts = site.in_shape(2)[1]](const Args& a) {
+Kernel prepare(const ExpertActivation& op, const KernelContext& context) {
+  const ExpertActivationLaunch l = launch_of(op.name, op.act, context.ins[0].dtype, context.out_shape(0));
+  return {0, [l, experts = context.in_shape(2)[1]](const Args& a) {
             launch_expert_activation(l, a.in<i32>(2) + experts - 1, a.ins[0], a.in<float>(1), a.outs[0], a.stream);
           }};
 }
 
-Kernel prepare(const ExpertActivationGrad& op, const Site& site) {
-  const ExpertActivationLaunch l = launch_of(op.name, op.act, site.ins[1].dtype, site.in_shape(0));
-  return {0, [l, experts = site.in_shape(3)[1], again = op.again](const Args& a) {
+Kernel prepare(const ExpertActivationGrad& op, const KernelContext& context) {
+  const ExpertActivationLaunch l = launch_of(op.name, op.act, context.ins[1].dtype, context.in_shape(0));
+  return {0, [l, experts = context.in_shape(3)[1], with_output = op.with_output](const Args& a) {
             launch_expert_activation_grad(
                 l, a.in<i32>(3) + experts - 1,
-                {a.ins[0], a.ins[1], a.in<float>(2), a.outs[0], a.out<float>(1), again ? a.outs[2] : nullptr},
+                {a.ins[0], a.ins[1], a.in<float>(2), a.outs[0], a.out<float>(1), with_output ? a.outs[2] : nullptr},
                 a.stream);
           }};
 }

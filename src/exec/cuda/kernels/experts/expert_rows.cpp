@@ -6,20 +6,21 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const ExpertParts& op, const Site& site) {
-  const Shape choice = site.in_shape(0);
-  const Type& cuts = site.outs[0];
+Kernel prepare(const ExpertParts& op, const KernelContext& context) {
+  const Shape choice = context.in_shape(0);
+  const Type& cuts = context.outs[0];
   const i64 each = op.experts / cuts.shape[1];
-  const i64 rank = index_runs(site.mesh, cuts.shape, cuts.layout, site.coord, 1).at(0).start;
+  const i64 rank = index_runs(context.mesh, cuts.shape, cuts.layout, context.coord, 1).at(0).start;
   const ExpertPartsLaunch l{choice[0] * choice[1], choice[2], int(each * rank), int(each), op.rows, op.parts};
   return {expert_parts_workspace(l.tokens), [l](const Args& a) {
             launch(l, {a.in<i32>(0), a.out<i32>(0), reinterpret_cast<i32*>(a.workspace)}, a.stream);
           }};
 }
 
-Kernel prepare(const ExpertRows& op, const Site& site) {
-  const Shape choice = site.in_shape(0);
-  const std::vector<Run> experts = index_runs(site.mesh, site.outs[0].shape, site.outs[0].layout, site.coord, 1);
+Kernel prepare(const ExpertRows& op, const KernelContext& context) {
+  const Shape choice = context.in_shape(0);
+  const std::vector<Run> experts =
+      index_runs(context.mesh, context.outs[0].shape, context.outs[0].layout, context.coord, 1);
   check(experts.size() == 1, "[expert_rows] a rank's experts must be one block");
   const ExpertRowsLaunch l{count(choice), choice[2], int(experts[0].start), int(experts[0].length)};
   return {expert_rows_workspace(l.choices, l.experts), [l, op](const Args& a) {

@@ -6,33 +6,33 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const GatherRows&, const Site& site) {
-  const Shape rows = site.out_shape(0);
-  const GatherRowsLaunch l{rows[0], rows[1] * size_of(site.ins[0].dtype)};
-  return {0, [l, experts = site.in_shape(1)[1]](const Args& a) {
+Kernel prepare(const GatherRows&, const KernelContext& context) {
+  const Shape rows = context.out_shape(0);
+  const GatherRowsLaunch l{rows[0], rows[1] * size_of(context.ins[0].dtype)};
+  return {0, [l, experts = context.in_shape(1)[1]](const Args& a) {
             launch_gather(l, a.in<i32>(1) + experts - 1, a.in<i32>(2), a.ins[0], a.outs[0], a.stream);
           }};
 }
 
-Kernel prepare(const CombineRows& op, const Site& site) {
-  const Shape y = site.out_shape(0);
-  check_activation(op.name, site.ins[0].dtype);
-  const CombineRowsLaunch l{site.ins[0].dtype, y[0] * y[1], y[2], site.in_shape(3)[3]};
+Kernel prepare(const CombineRows& op, const KernelContext& context) {
+  const Shape y = context.out_shape(0);
+  check_activation(op.name, context.ins[0].dtype);
+  const CombineRowsLaunch l{context.ins[0].dtype, y[0] * y[1], y[2], context.in_shape(3)[3]};
   return {0, [l, adds = op.adds](const Args& a) {
             launch_combine(l, a.in<i32>(3), a.ins[0], adds ? a.ins[4] : nullptr, a.outs[0], a.stream);
           }};
 }
 
-Kernel prepare(const GatherWeights& op, const Site& site) {
-  check_dtype(op.name, site.ins[0].dtype, {DType::f32});
-  return {0, [n = count(site.in_shape(0))](const Args& a) {
+Kernel prepare(const GatherWeights& op, const KernelContext& context) {
+  check_dtype(op.name, context.ins[0].dtype, {DType::f32});
+  return {0, [n = count(context.in_shape(0))](const Args& a) {
             launch_gather_weights(n, a.in<i32>(3), a.in<float>(0), a.out<float>(0), a.stream);
           }};
 }
 
-Kernel prepare(const GatherWeightsGrad& op, const Site& site) {
-  check_dtype(op.name, site.ins[0].dtype, {DType::f32});
-  return {0, [n = count(site.out_shape(0))](const Args& a) {
+Kernel prepare(const GatherWeightsGrad& op, const KernelContext& context) {
+  check_dtype(op.name, context.ins[0].dtype, {DType::f32});
+  return {0, [n = count(context.out_shape(0))](const Args& a) {
             launch_gather_weights_grad(n, a.in<i32>(3), a.in<float>(0), a.out<float>(0), a.stream);
           }};
 }

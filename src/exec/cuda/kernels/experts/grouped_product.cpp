@@ -8,20 +8,20 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const GroupedProduct& op, const Site& site) {
-  const DType from = site.ins[0].dtype, to = site.outs[0].dtype;
+Kernel prepare(const GroupedProduct& op, const KernelContext& context) {
+  const DType from = context.ins[0].dtype, to = context.outs[0].dtype;
   check_activation(op.name, from);
-  check(site.ins[1].dtype == from, "[grouped_product] of {} and {}: want one type", name_of(from),
-        name_of(site.ins[1].dtype));
+  check(context.ins[1].dtype == from, "[grouped_product] of {} and {}: want one type", name_of(from),
+        name_of(context.ins[1].dtype));
   check_dtype(op.name, to, {DType::f32, from});
-  const GroupedShape s = grouped_shape(op, site);
+  const GroupedShape s = grouped_shape(op, context);
   const GroupedLaunch l{from, to, s.sums, s.transposed, s.experts, s.bound, s.out, s.in};
   const auto buffers = [op](const Args& a) {
     const bool add = op.accumulate && !(a.first_micro_batch && op.starts);
     return GroupedBuffers{a.ins[0], a.ins[1], a.in<i32>(2), a.outs[0], add};
   };
-  if (grouped_fits(op, site))
-    return {kGroupedWorkspace, [l, buffers, sms = site.gpu.sms](const Args& a) {
+  if (grouped_fits(op, context))
+    return {kGroupedWorkspace, [l, buffers, sms = context.gpu.sms](const Args& a) {
               launch_hopper(l, buffers(a), reinterpret_cast<int*>(a.workspace), sms, a.stream);
             }};
   return {0, [l, buffers](const Args& a) { launch(l, buffers(a), a.stream); }};

@@ -12,15 +12,15 @@ static TokenGateLaunch launch_of(const T& op, DType dtype, const Shape& x) {
   return {op.logistic, dtype, x[0] * x[1], x[2]};
 }
 
-Kernel prepare(const TokenGate& op, const Site& site) {
-  const TokenGateLaunch l = launch_of(op, site.ins[0].dtype, site.in_shape(0));
-  check_dtype(op.name, site.ins[1].dtype, {DType::f32});
+Kernel prepare(const TokenGate& op, const KernelContext& context) {
+  const TokenGateLaunch l = launch_of(op, context.ins[0].dtype, context.in_shape(0));
+  check_dtype(op.name, context.ins[1].dtype, {DType::f32});
   return {0, [l](const Args& a) { launch_token_gate(l, a.ins[0], a.in<float>(1), a.outs[0], a.stream); }};
 }
 
-Kernel prepare(const TokenGateGrad& op, const Site& site) {
-  const TokenGateLaunch l = launch_of(op, site.ins[1].dtype, site.in_shape(0));
-  check_dtype(op.name, site.ins[2].dtype, {DType::f32});
+Kernel prepare(const TokenGateGrad& op, const KernelContext& context) {
+  const TokenGateLaunch l = launch_of(op, context.ins[1].dtype, context.in_shape(0));
+  check_dtype(op.name, context.ins[2].dtype, {DType::f32});
   return {0, [l](const Args& a) {
             launch_token_gate_grad(l, {a.ins[0], a.ins[1], a.in<float>(2), a.outs[0], a.out<float>(1)}, a.stream);
           }};

@@ -7,18 +7,18 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const Embedding&, const Site& site) {
-  const EmbeddingShape s = embedding_shape(site, 1, 1);
-  return {0, [s, bytes = size_of(site.ins[1].dtype)](const Args& a) {
+Kernel prepare(const Embedding&, const KernelContext& context) {
+  const EmbeddingShape s = embedding_shape(context, 1, 1);
+  return {0, [s, bytes = size_of(context.ins[1].dtype)](const Args& a) {
             launch_embedding(s, bytes, a.in<i32>(0), a.ins[1], a.outs[0], a.stream);
           }};
 }
 
-Kernel prepare(const EmbeddingGrad& op, const Site& site) {
-  check_activation(op.name, site.ins[1].dtype);
-  check_activation(op.name, site.outs[0].dtype);
-  const EmbeddingGradLaunch l =
-      plan_embedding_grad(embedding_shape(site, 1, 2), site.ins[1].dtype, site.outs[0].dtype, site.device.sms());
+Kernel prepare(const EmbeddingGrad& op, const KernelContext& context) {
+  check_activation(op.name, context.ins[1].dtype);
+  check_activation(op.name, context.outs[0].dtype);
+  const EmbeddingGradLaunch l = plan_embedding_grad(embedding_shape(context, 1, 2), context.ins[1].dtype,
+                                                    context.outs[0].dtype, context.device.sms());
   return {l.workspace, [l, op](const Args& a) {
             const bool add = op.accumulate && !(a.first_micro_batch && op.starts);
             u8* marks = op.marks ? a.out<u8>(1) : nullptr;

@@ -25,9 +25,9 @@ void launch(const NormLaunch& l, const NormBuffers& b, cudaStream_t stream);
 // second kernel adds up in order.
 struct NormGradForm {
   DType dw;
-  bool residual;  // dx = dres + the gradient through the norm
-  bool again;     // y once more, to the bit
-  bool bias;      // also db, the sum of dx, in f32; where adds_up_bias()
+  bool residual;     // dx = dres + the gradient through the norm
+  bool with_output;  // y once more, to the bit
+  bool bias;         // also db, the sum of dx, in f32; where adds_up_bias()
 };
 struct NormGradLaunch {
   NormShape shape;
@@ -43,7 +43,7 @@ NormGradLaunch plan_norm_grad(const NormShape& s, const NormGradForm& form, cons
 struct NormGradBuffers {
   const void *dy = nullptr, *x = nullptr, *w = nullptr;
   const float *mean = nullptr, *rstd = nullptr;
-  const void *dres = nullptr, *c = nullptr;  // of `residual`; of LayerNorm with `again`
+  const void *dres = nullptr, *c = nullptr;  // of `residual`; of LayerNorm with `with_output`
   void *dx = nullptr, *dw = nullptr, *dc = nullptr, *y = nullptr, *db = nullptr;
   float* workspace = nullptr;
 };

@@ -1,6 +1,6 @@
 // With n = x rstd (LayerNorm: (x - mean) rstd) and g = dy w:
 //   dx = dres + rstd (g - mean(g) - n mean(g n)), mean(g) of LayerNorm only;  dw = sum of dy n,  dc = sum of dy.
-// With `again` also y, from what is there; with `bias` the sum of dx.
+// With `with_output` also y, from what is there; with `bias` the sum of dx.
 // One pass over memory: persistent blocks go through the rows, the next rows on their way meanwhile, and keep the sums
 // of their rows in registers; at the end each block writes its sums, and a second kernel adds the blocks' in order.
 #include "exec/cuda/kernels/norm/norm_grad_rows.cuh"
@@ -100,9 +100,9 @@ void with_kernel(const NormGradLaunch& l, F&& f) {
   dispatch_activation(l.shape.x, [&]<class T>() {
     constant(l.shape.centred, [&](auto centred) {
       constant(l.form.residual, [&](auto residual) {
-        constant(l.form.again, [&](auto again) {
+        constant(l.form.with_output, [&](auto with_output) {
           constant(l.form.bias, [&](auto bias) {
-            with_typed_kernel<T, GradForm<centred(), residual(), again(), bias()>>(l.block, f);
+            with_typed_kernel<T, GradForm<centred(), residual(), with_output(), bias()>>(l.block, f);
           });
         });
       });
@@ -121,7 +121,7 @@ NormGradLaunch plan_norm_grad(const NormShape& s, const NormGradForm& form, cons
     return l;
   }
   for (int way = 0; way < 8; ++way) {
-    l.form.residual = way & 1, l.form.again = way & 2, l.form.bias = way & 4;
+    l.form.residual = way & 1, l.form.with_output = way & 2, l.form.bias = way & 4;
     if (l.form.bias && !adds_up_bias(s, device)) continue;
     with_kernel(l, [&](auto* kernel, int shared) {
       const int blocks = resident_blocks(kernel, l.block, shared, device, s.rows);

@@ -103,9 +103,9 @@ void with_kernel(const NormGradLaunch& l, F&& f) {
   };
   constant(l.shape.centred, [&](auto centred) {
     constant(l.form.residual, [&](auto residual) {
-      constant(l.form.again, [&](auto again) {
+      constant(l.form.with_output, [&](auto with_output) {
         constant(l.form.bias, [&](auto bias) {
-          using Form = GradForm<centred(), residual(), again(), bias()>;
+          using Form = GradForm<centred(), residual(), with_output(), bias()>;
           l.ring.packs == 1 ? f(hopper_grad_kernel<1, 2, Form>) : f(hopper_grad_kernel<2, 1, Form>);
         });
       });

@@ -73,7 +73,7 @@ class HopperGradRows {
   // dx of the rows from `row` on, and what else the form has. `sums`: over the whole rows.
   __device__ void store(const __nv_bfloat16* stage, int row, const float (&sums)[kSums]) {
     const i64 first = i64(row) * a_.h;
-    if constexpr (Form::kAgain) store_again(stage, static_cast<__nv_bfloat16*>(a_.b.y) + first);
+    if constexpr (Form::kWithOutput) store_output(stage, static_cast<__nv_bfloat16*>(a_.b.y) + first);
 #pragma unroll
     for (int k = 0; k < kPacks; ++k)
 #pragma unroll
@@ -119,7 +119,7 @@ class HopperGradRows {
     return __fmul_rn(x, rstd_[r]);
   }
   // The one form that has no registers left makes it anew.
-  static constexpr bool kKeepN = kPacks == 1 || !(kCentred && Form::kAgain && Form::kBias);
+  static constexpr bool kKeepN = kPacks == 1 || !(kCentred && Form::kWithOutput && Form::kBias);
   __device__ void get_n(const __nv_bfloat16* stage, int k, int r, float (&n)[kPack]) const {
     if constexpr (!kKeepN) unpack(load_pack<kPack>(stage + (kRows + r) * a_.h + column_[k]), n);
 #pragma unroll
@@ -131,7 +131,7 @@ class HopperGradRows {
   }
 
   // From x where there is a mean: n is rounded otherwise than the forward's.
-  __device__ void store_again(const __nv_bfloat16* stage, __nv_bfloat16* to) const {
+  __device__ void store_output(const __nv_bfloat16* stage, __nv_bfloat16* to) const {
 #pragma unroll
     for (int k = 0; k < kPacks; ++k) {
       float c[kPack] = {};

@@ -38,9 +38,9 @@ __device__ inline void store_sums(const Stages& stages, const NormLane& at, cons
 }
 
 // What a form of the gradient has beside dx, dw and, of LayerNorm, dc.
-template <bool kIsCentred, bool kHasResidual, bool kHasAgain, bool kHasBias>
+template <bool kIsCentred, bool kHasResidual, bool kHasOutput, bool kHasBias>
 struct GradForm {
-  static constexpr bool kCentred = kIsCentred, kResidual = kHasResidual, kAgain = kHasAgain, kBias = kHasBias;
+  static constexpr bool kCentred = kIsCentred, kResidual = kHasResidual, kWithOutput = kHasOutput, kBias = kHasBias;
 };
 
 struct RowStats {
@@ -92,7 +92,7 @@ class GradRows {
 
   __device__ void store(int stage, int row, const RowStats& at, const float (&sums)[kSums]) {
     const float slope = at.rstd * at.rstd * (sums[0] * a_.part), base = sums[kSums - 1] * a_.part;
-    if constexpr (Form::kAgain) store_again(stage, row, at);
+    if constexpr (Form::kWithOutput) store_output(stage, row, at);
     T* to = static_cast<T*>(a_.b.dx) + (i64(row) * a_.h + stages_.column(0));
 #pragma unroll
     for (int k = 0; k < Stages::kPacks; ++k) {
@@ -130,7 +130,7 @@ class GradRows {
 
  private:
   // A loop of its own: together with dx it would need more registers than there are.
-  __device__ void store_again(int stage, int row, const RowStats& at) const {
+  __device__ void store_output(int stage, int row, const RowStats& at) const {
     T* to = static_cast<T*>(a_.b.y) + (i64(row) * a_.h + stages_.column(0));
 #pragma unroll
     for (int k = 0; k < Stages::kPacks; ++k) {

@@ -6,16 +6,16 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const CollectAmax& op, const Site& site) {
-  return {0, [places = op.places, n = count(site.in_shape(0))](const Args& a) {
+Kernel prepare(const CollectAmax& op, const KernelContext& context) {
+  return {0, [places = op.places, n = count(context.in_shape(0))](const Args& a) {
             std::vector<SeenAmax> amaxes;
             for (size_t i = 0; i < places.size(); ++i) amaxes.push_back({a.in<float>(int(i) + 1), places[i]});
             launch_collect_amax(amaxes, a.first_micro_batch, a.out<float>(0), n, a.stream);
           }};
 }
 
-Kernel prepare(const DelayedScale& op, const Site& site) {
-  const DelayedLaunch l{site.in_shape(0)[0] - 1, op.largest, op.margin, op.gradients == CodeFormat::e5m2};
+Kernel prepare(const DelayedScale& op, const KernelContext& context) {
+  const DelayedLaunch l{context.in_shape(0)[0] - 1, op.largest, op.margin, op.gradients == CodeFormat::e5m2};
   return {0, [l, n = int(op.layers)](const Args& a) {
             std::vector<float*> states;
             for (int i = 0; i < n; ++i) states.push_back(a.out<float>(i));

@@ -7,9 +7,9 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const Sinkhorn& op, const Site& site) {
-  check_dtype(op.name, site.ins[0].dtype, {DType::f32});
-  const Shape z = site.in_shape(0);
+Kernel prepare(const Sinkhorn& op, const KernelContext& context) {
+  check_dtype(op.name, context.ins[0].dtype, {DType::f32});
+  const Shape z = context.in_shape(0);
   check(z[2] <= SinkhornLaunch::kMostExperts, "[{}] {} experts: its CUDA kernel takes at most {}", op.name, z[2],
         SinkhornLaunch::kMostExperts);
   const SinkhornLaunch l{z[0] * z[1], int(z[2]), Sinkhorn::kMostRounds, float(Sinkhorn::kEps),

@@ -6,11 +6,11 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const MultiAccumulate& op, const Site& site) {
+Kernel prepare(const MultiAccumulate& op, const KernelContext& context) {
   std::vector<AccumulateItem> items;
   for (int i = 0; i < op.tensors; ++i) {
-    for (int in : {2 * i, 2 * i + 1}) check_dtype(op.name, site.ins[size_t(in)].dtype, {DType::f32});
-    items.push_back({nullptr, nullptr, count(site.in_shape(2 * i))});
+    for (int in : {2 * i, 2 * i + 1}) check_dtype(op.name, context.ins[size_t(in)].dtype, {DType::f32});
+    items.push_back({nullptr, nullptr, count(context.in_shape(2 * i))});
   }
   return {0, [items, starts = op.starts](const Args& a) mutable {
             for (size_t i = 0; i < items.size(); ++i)
@@ -19,32 +19,33 @@ Kernel prepare(const MultiAccumulate& op, const Site& site) {
           }};
 }
 
-Kernel prepare(const MultiSumSquares& op, const Site& site) {
+Kernel prepare(const MultiSumSquares& op, const KernelContext& context) {
   std::vector<SquaresItem> items;
-  for (int i = 0; i < int(site.ins.size()); ++i) {
-    check_dtype(op.name, site.ins[size_t(i)].dtype, {site.ins[0].dtype});
-    items.push_back({nullptr, count(site.in_shape(i))});
+  for (int i = 0; i < int(context.ins.size()); ++i) {
+    check_dtype(op.name, context.ins[size_t(i)].dtype, {context.ins[0].dtype});
+    items.push_back({nullptr, count(context.in_shape(i))});
   }
-  check_activation(op.name, site.ins[0].dtype);
-  return {sum_squares_partials(items) * i64(sizeof(double)), [items, dtype = site.ins[0].dtype](const Args& a) mutable {
+  check_activation(op.name, context.ins[0].dtype);
+  return {sum_squares_partials(items) * i64(sizeof(double)),
+          [items, dtype = context.ins[0].dtype](const Args& a) mutable {
             for (size_t i = 0; i < items.size(); ++i) items[i].x = a.ins[i];
             launch_sum_squares(dtype, items, reinterpret_cast<double*>(a.workspace), a.out<double>(0), a.stream);
           }};
 }
 
-Kernel prepare(const MultiUpdate& op, const Site& site) {
+Kernel prepare(const MultiUpdate& op, const KernelContext& context) {
   const int states = states_of(op.rule);
   std::vector<i64> counts;
   UpdateTypes types;
   for (int p = 0; p < op.parameters(); ++p) {
     const size_t first = size_t(p * op.ins_each());
     std::vector<DType> ins;
-    for (size_t i = 0; i < size_t(op.ins_each()); ++i) ins.push_back(site.ins[first + i].dtype);
+    for (size_t i = 0; i < size_t(op.ins_each()); ++i) ins.push_back(context.ins[first + i].dtype);
     const UpdateTypes each = update_types(op.name, std::span(ins).first(size_t(2 + states)),
                                           op.copy ? std::optional(ins.back()) : std::nullopt);
     check(p == 0 || each == types, "[{}] parameter {} is kept in another way than those before it", op.name, p);
     types = each;
-    counts.push_back(count(site.in_shape(int(first))));
+    counts.push_back(count(context.in_shape(int(first))));
   }
   return {0, [l = UpdateLaunch{op.rule, types}, counts, op, states](const Args& a) {
             std::vector<UpdateItem> items;

@@ -34,16 +34,16 @@ struct Narrow {
 template <bool kMixed, int K>
 struct Lying {
   Pack<float, K> wide;
-  Pack<__nv_bfloat16, K> near;
+  Pack<__nv_bfloat16, K> bf16_half;
 
   __device__ void load(const void* from, i64 i, bool narrow) {
     if (kMixed && narrow)
-      near = load_pack<K>(static_cast<const __nv_bfloat16*>(from) + i);
+      bf16_half = load_pack<K>(static_cast<const __nv_bfloat16*>(from) + i);
     else
       wide = load_pack<K>(static_cast<const float*>(from) + i);
   }
   __device__ Numbers<float, K> numbers(bool narrow) const {
-    if (kMixed && narrow) return unpack<float>(near);
+    if (kMixed && narrow) return unpack<float>(bf16_half);
     return unpack<float>(wide);
   }
   static __device__ void store(void* to, i64 i, const Numbers<float, K>& v, bool narrow) {
@@ -117,7 +117,7 @@ static __global__ void __launch_bounds__(kThreads)
   State<Rule, C, kSplit, kMixed, N> four;
   if (together) four.load(t, narrow, i);
   if (threadIdx.x == 0) {
-    const double* h = numbers.hyper;
+    const double* h = numbers.step_scalars_in;
     const double decay = t.decay ? h[kWeightDecayAt] : 0;
     shared = StepOf<Rule>(rule, StepNumbers{numbers.scalars[kFactorAt], h[kLrAt], decay, h + kOwnAt});
     counts = numbers.scalars[kCountsAt] != 0;

@@ -38,10 +38,10 @@ struct UpdateItem {
 };
 
 // On the device, f64; what is where in them as ops/update.h has it.
-enum { kLrAt, kWeightDecayAt, kOwnAt };  // hyper
+enum { kLrAt, kWeightDecayAt, kOwnAt };  // step_scalars_in
 enum { kFactorAt = 2, kCountsAt };       // scalars
 struct UpdateNumbers {
-  const double *scalars, *hyper;
+  const double *scalars, *step_scalars_in;
 };
 
 struct UpdateLaunch {

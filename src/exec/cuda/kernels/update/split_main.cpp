@@ -6,11 +6,11 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const SplitMain& op, const Site& site) {
-  check_dtype(op.name, site.ins[0].dtype, {DType::f32}), check_dtype(op.name, site.ins[1].dtype, {DType::bf16});
-  if (op.rest) check_dtype(op.name, site.ins[2].dtype, {DType::u16});
-  return {0, [op, n = count(site.in_shape(0))](const Args& a) {
-            launch_split_main(a.in<float>(0), a.outs[0], op.rest ? a.out<u16>(1) : nullptr, n, a.stream);
+Kernel prepare(const SplitMain& op, const KernelContext& context) {
+  check_dtype(op.name, context.ins[0].dtype, {DType::f32}), check_dtype(op.name, context.ins[1].dtype, {DType::bf16});
+  if (op.low_half) check_dtype(op.name, context.ins[2].dtype, {DType::u16});
+  return {0, [op, n = count(context.in_shape(0))](const Args& a) {
+            launch_split_main(a.in<float>(0), a.outs[0], op.low_half ? a.out<u16>(1) : nullptr, n, a.stream);
           }};
 }
 

@@ -7,16 +7,17 @@ namespace megalith::cuda {
 
 constexpr int kThreads = 256;
 
-static __global__ void split_kernel(const float* x, __nv_bfloat16* near, u16* rest, i64 n) {
+static __global__ void split_kernel(const float* x, __nv_bfloat16* bf16_half, u16* low_half, i64 n) {
   const i64 i = i64(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= n) return;
-  near[i] = near_of(x[i]);
-  if (rest) rest[i] = rest_of(x[i]);
+  bf16_half[i] = bf16_half_of(x[i]);
+  if (low_half) low_half[i] = low_half_of(x[i]);
 }
 
-void launch_split_main(const float* x, void* near, u16* rest, i64 n, cudaStream_t stream) {
+void launch_split_main(const float* x, void* bf16_half, u16* low_half, i64 n, cudaStream_t stream) {
   if (n == 0) return;
-  split_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(x, static_cast<__nv_bfloat16*>(near), rest, n);
+  split_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(x, static_cast<__nv_bfloat16*>(bf16_half), low_half,
+                                                                 n);
   check_launch("[split_main] launch");
 }
 

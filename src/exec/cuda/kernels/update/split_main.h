@@ -4,7 +4,7 @@
 
 namespace megalith::cuda {
 
-// rest: nullptr: not wanted. Any alignment.
-void launch_split_main(const float* x, void* near, u16* rest, i64 n, cudaStream_t stream);
+// low_half: nullptr: not wanted. Any alignment.
+void launch_split_main(const float* x, void* bf16_half, u16* low_half, i64 n, cudaStream_t stream);
 
 }  // namespace megalith::cuda

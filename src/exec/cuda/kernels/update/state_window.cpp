@@ -17,7 +17,7 @@ static void for_leaves(const Window& w, F&& f) {
     }
 }
 
-Kernel prepare(const FetchState& op, const Site&) {
+Kernel prepare(const FetchState& op, const KernelContext&) {
   return {0, [op](const Args& a) {
             for_leaves(op.window, [&](size_t leaf, i64 from, i64 to, i64 bytes) {
               check_cuda(
@@ -27,7 +27,7 @@ Kernel prepare(const FetchState& op, const Site&) {
           }};
 }
 
-Kernel prepare(const StoreState& op, const Site&) {
+Kernel prepare(const StoreState& op, const KernelContext&) {
   return {0, [op](const Args& a) {
             for_leaves(op.window, [&](size_t leaf, i64 to, i64 from, i64 bytes) {
               check_cuda(
@@ -37,9 +37,10 @@ Kernel prepare(const StoreState& op, const Site&) {
           }};
 }
 
-Kernel prepare(const WindowUpdate& op, const Site& site) {
-  const DType gradient = site.ins[3].dtype, weights = site.ins[4].dtype;
-  for (size_t i = 5; i < site.ins.size(); ++i) check_dtype(op.name, site.ins[i].dtype, {i % 2 ? gradient : weights});
+Kernel prepare(const WindowUpdate& op, const KernelContext& context) {
+  const DType gradient = context.ins[3].dtype, weights = context.ins[4].dtype;
+  for (size_t i = 5; i < context.ins.size(); ++i)
+    check_dtype(op.name, context.ins[i].dtype, {i % 2 ? gradient : weights});
   const std::vector<DType>& kept = op.window.types;
   std::vector<DType> ins = {op.copy() ? kept[0] : weights, gradient};
   ins.insert(ins.end(), kept.begin() + op.copy(), kept.end());

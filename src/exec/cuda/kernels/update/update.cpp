@@ -7,16 +7,18 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const Accumulate& op, const Site& site) {
-  const DType type = site.ins[0].dtype;
+Kernel prepare(const Accumulate& op, const KernelContext& context) {
+  const DType type = context.ins[0].dtype;
   check_dtype(op.name, type, {DType::f32, DType::bf16, DType::f64, DType::i32});
-  check(type == site.ins[1].dtype, "[accumulate] of {} into {}: cast it", name_of(site.ins[1].dtype), name_of(type));
+  check(type == context.ins[1].dtype, "[accumulate] of {} into {}: cast it", name_of(context.ins[1].dtype),
+        name_of(type));
   if (type == DType::i32) {  // counters, which start as the model says and go on
     check(!op.starts, "[accumulate] sums of whole numbers go on from step to step");
-    return {
-        0, [n = count(site.in_shape(0))](const Args& a) { launch_count_up(n, a.in<i32>(1), a.out<i32>(0), a.stream); }};
+    return {0, [n = count(context.in_shape(0))](const Args& a) {
+              launch_count_up(n, a.in<i32>(1), a.out<i32>(0), a.stream);
+            }};
   }
-  return {0, [type, n = count(site.in_shape(0)), starts = op.starts](const Args& a) {
+  return {0, [type, n = count(context.in_shape(0)), starts = op.starts](const Args& a) {
             if (starts && a.first_micro_batch)
               launch(ScaleLaunch{type, type, 1, n}, a.ins[1], a.outs[0], a.stream);
             else
@@ -24,12 +26,12 @@ Kernel prepare(const Accumulate& op, const Site& site) {
           }};
 }
 
-Kernel prepare(const SumSquares& op, const Site& site) {
-  const DType type = site.ins[0].dtype;
+Kernel prepare(const SumSquares& op, const KernelContext& context) {
+  const DType type = context.ins[0].dtype;
   check_activation(op.name, type);
-  const i64 n = count(site.in_shape(0));
+  const i64 n = count(context.in_shape(0));
   if (op.marks) {
-    const i64 rows = site.in_shape(0)[0];
+    const i64 rows = context.in_shape(0)[0];
     const MarkedRows sized{nullptr, nullptr, rows, n / std::max<i64>(1, rows)};
     return {sum_squares_partials(sized) * i64(sizeof(double)), [type, sized](const Args& a) {
               MarkedRows x = sized;
@@ -44,10 +46,10 @@ Kernel prepare(const SumSquares& op, const Site& site) {
           }};
 }
 
-Kernel prepare(const StepScalars& op, const Site& site) {
+Kernel prepare(const StepScalars& op, const KernelContext& context) {
   check(!op.scaling, "[{}] a scaled loss is not built for GPUs", op.name);
-  for (const Type& t : site.ins) check_number(op.name, t.dtype);
-  const StepScalarsLaunch l{op.clip, site.ins[0].dtype, site.ins[1].dtype, site.ins[2].dtype};
+  for (const Type& t : context.ins) check_number(op.name, t.dtype);
+  const StepScalarsLaunch l{op.clip, context.ins[0].dtype, context.ins[1].dtype, context.ins[2].dtype};
   return {0, [l](const Args& a) {
             launch_step_scalars(l, {a.ins[0], a.ins[1], a.ins[2]}, a.out<double>(0), a.stream);
           }};

@@ -13,7 +13,7 @@
 namespace megalith::cuda {
 
 // What is queued on one communicator is carried out in order, so what must not wait for one another has its own.
-struct Clique {
+struct CommunicatorGroup {
   enum Kind : u8 {
     collective,
     pairwise,  // all-to-all: memory for each pair of ranks, which the others do without
@@ -21,19 +21,19 @@ struct Clique {
   } kind = collective;
   int lane = 0;            // of a link: its channel
   std::vector<int> ranks;  // by the mesh's numbers, ascending unless it is a link
-  auto operator<=>(const Clique&) const = default;
+  auto operator<=>(const CommunicatorGroup&) const = default;
   int find(int rank) const;  // its place among the ranks; -1 if it is none of them
   std::string text() const;  // "ranks 0 1 2 3", "ranks 0 to 1"
 };
 
 // What a relayout needs; nothing if it moves nothing between ranks.
-std::optional<Clique> clique_of(const Relayout& op, const Mesh& mesh, const Coord& coord);
-std::vector<Clique> cliques_of(const Plan& plan, const Coord& coord);
-// "all_reduce over tk tr, layer 3 attention, ranks 0 1": `tag` says where in the model.
-std::string describe(const Relayout& op, const Mesh& mesh, const Clique& clique, const std::string& tag);
+std::optional<CommunicatorGroup> communicator_group_of(const Relayout& op, const Mesh& mesh, const Coord& coord);
+std::vector<CommunicatorGroup> communicator_groups_of(const Plan& plan, const Coord& coord);
+// "all_reduce over tp_kv tp_rep, layer 3 attention, ranks 0 1": `tag` says where in the model.
+std::string describe(const Relayout& op, const Mesh& mesh, const CommunicatorGroup& group, const std::string& tag);
 
-// The cliques of all ranks, sorted. All ranks must call it. Error if a rank is in a clique that it does not ask for, or
-// that a clique's other members do not ask for.
-std::vector<Clique> agree(Ranks& ranks, const std::vector<Clique>& mine);
+// The groups of all ranks, sorted. All ranks must call it. Error if a rank is in a group that it does not ask for, or
+// that a group's other members do not ask for.
+std::vector<CommunicatorGroup> agree(Ranks& ranks, const std::vector<CommunicatorGroup>& mine);
 
 }  // namespace megalith::cuda

@@ -1,5 +1,5 @@
 // Whose a copy is.
-#include "resume/copy_mark.h"
+#include "resume/non_persistent_mark.h"
 
 #include <gtest/gtest.h>
 
@@ -12,13 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(CopyMark, is_of_what_its_save_leads_to_today) {
+TEST(NonPersistentMark, is_of_what_its_save_leads_to_today) {
   const TempFolder folder("mark");
   TrainConfig train;
   train.save = (folder.path / "save").string();
   fs::create_directory(train.save);
   Manifest copy{.state_json = "{}"};
-  mark_copy(copy, {"start", 3}, train.save);
+  mark_non_persistent(copy, {"start", 3}, train.save);
   EXPECT_EQ(mark_of(copy, "/local/iter_0000001", train).rank, 3);
   fs::rename(train.save, folder.path / "moved");
   fs::create_directory_symlink(folder.path / "moved", train.save);
@@ -26,7 +26,7 @@ TEST(CopyMark, is_of_what_its_save_leads_to_today) {
   train.save = (folder.path / "moved").string();
   EXPECT_EQ(mark_of(copy, "/local/iter_0000001", train).rank, 3);
   train.save = (folder.path / "other").string();
-  EXPECT_THROW(mark_of(copy, "/local/iter_0000001", train), NotOurCopy);
+  EXPECT_THROW(mark_of(copy, "/local/iter_0000001", train), NotOurNonPersistent);
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
-// Pools: flat stretches of memory that hold many parameters' gradients, or their weights, so that data-parallel ranks
+// Buckets: flat stretches of memory that hold many parameters' gradients, or their weights, so that data-parallel ranks
 // can reduce, cut and gather them as one. As the distributed optimizer (ZeRO-1; Rajbhandari et al. 2020) has it: each
-// rank reduces and updates its part of a pool, and the new weights are gathered. docs/layouts.md, section 6.
+// rank reduces and updates its part of a bucket, and the new weights are gathered. docs/layouts.md, section 6.
 //
-// A pool's value is [t, n]: t runs over the ranks that hold different parts of its parameters (split over tp), n over
+// A bucket's value is [t, n]: t runs over the ranks that hold different parts of its parameters (split over tp), n over
 // one rank's memory: the local blocks of the members one behind another, each in memory order. It is cut along n.
 //
-// A stacked pool is of parameters that must stay whole (Granularity::matrix). They are of one type, and the pool's
+// A stacked bucket is of parameters that must stay whole (Granularity::matrix). They are of one type, and the bucket's
 // value is [k, ...]: k numbers them. It is cut along k, so that each rank updates as many whole parameters as the
-// others; zeros fill up the last pool.
+// others; zeros fill up the last bucket.
 #pragma once
 #include <string>
 #include <vector>
@@ -21,8 +21,8 @@ namespace megalith {
 
 struct OptimizerState;
 
-struct Pool {
-  std::string name;                  // "pool 3"
+struct Bucket {
+  std::string name;                  // "bucket 3"
   std::vector<size_t> members = {};  // parameters, in the order in which the backward ends
   std::vector<i64> places = {};      // elements of a rank's memory before each
   AxisSet reduced;                   // over these gradients are sums; the optimizer's state is cut over them
@@ -44,27 +44,27 @@ struct Pool {
 // Whether the parameter follows --decoupled-lr: the word embeddings and the output layer, where it is given.
 bool has_own_rate(const Parameter& parameter, const OptimizerConfig& config);
 
-// Pools of parameters whose gradients are sums over the same ranks, with the same decay, learning rate and optimizer. A
-// pool has about `size` elements (on one rank; 0: the larger of 40 million and 1 million x data-parallel ranks,
+// Buckets of parameters whose gradients are sums over the same ranks, with the same decay, learning rate and optimizer.
+// A bucket has about `size` elements (on one rank; 0: the larger of 40 million and 1 million x data-parallel ranks,
 // Megatron's).
-std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size,
-                             const OptimizerConfig& config = {}, const Precision& precision = {});
+std::vector<Bucket> make_buckets(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size,
+                                 const OptimizerConfig& config = {}, const Precision& precision = {});
 
-// The pool's leaves. Gradients and weights lie where their members do; the state is one rank's part.
-Value gradient_leaf(Builder& b, const Pool& pool);
-Value weights_leaf(Builder& b, const Pool& pool);
-Value weights_shard_leaf(Builder& b, const Pool& pool);  // in compute precision
-Value main_leaf(Builder& b, const Pool& pool);
-Value state_leaf(Builder& b, const Pool& pool, const OptimizerState& state);
+// The bucket's leaves. Gradients and weights lie where their members do; the state is one rank's part.
+Value gradient_leaf(Builder& b, const Bucket& bucket);
+Value weights_leaf(Builder& b, const Bucket& bucket);
+Value weights_shard_leaf(Builder& b, const Bucket& bucket);  // in compute precision
+Value main_leaf(Builder& b, const Bucket& bucket);
+Value state_leaf(Builder& b, const Bucket& bucket, const OptimizerState& state);
 
-// Lets those of the members' weights and gradients that b's graph has lie in the pools.
-void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters);
+// Lets those of the members' weights and gradients that b's graph has lie in the buckets.
+void place_members(Builder& b, const std::vector<Bucket>& buckets, const std::vector<Parameter>& parameters);
 
-// Programs for the start of a run. take_main, for pools that starts_in_gradients(): each rank's part of the weights,
+// Programs for the start of a run. take_main, for buckets that starts_in_gradients(): each rank's part of the weights,
 // main and in compute precision, from the gradients' memory. There a tensor's local block is whole on the first of the
 // reduced ranks, and zero on the others. spread_weights: the weights in compute precision, on all ranks, from the
 // ranks' parts.
-Graph take_main(const Mesh& mesh, const std::vector<Pool>& pools);
-Graph spread_weights(const Mesh& mesh, const std::vector<Pool>& pools);
+Graph take_main(const Mesh& mesh, const std::vector<Bucket>& buckets);
+Graph spread_weights(const Mesh& mesh, const std::vector<Bucket>& buckets);
 
 }  // namespace megalith

@@ -6,6 +6,6 @@
 namespace megalith::cuda {
 
 // Enqueues. `host`: pinned.
-void launch_tell(const double* device, double* host, i64 n, cudaStream_t stream);
+void launch_store_scalars(const double* device, double* host, i64 n, cudaStream_t stream);
 
 }  // namespace megalith::cuda

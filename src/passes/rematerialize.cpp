@@ -1,6 +1,7 @@
 // The output of an activation or a norm is an input of the products after it, and of their weight gradients. Instead of
-// keeping it, the backward kernel, which reads the same inputs anyway, writes it again (`again`). The weight gradients
-// read that, and the forward's buffer is freed in the forward. They move behind the gradient if they stood before it:
+// keeping it, the backward kernel, which reads the same inputs anyway, writes it again (`with_output`). The weight
+// gradients read that, and the forward's buffer is freed in the forward. They move behind the gradient if they stood
+// before it:
 //   dy w^T, dw += dy y, gradient   ->   dy w^T, gradient and y, dw += dy y
 // Results are the same to the bit; the price is that y is written twice. Between y and the products there may be a
 // relayout that moves nothing; it is repeated. Of experts' rows in parts the backward repeats the activation itself,
@@ -20,30 +21,30 @@ namespace megalith {
 
 namespace {
 
-// The gradient's op with `again`, if the nodes are of these kinds and belong together. shared: how many of the
+// The gradient's op with `with_output`, if the nodes are of these kinds and belong together. shared: how many of the
 // forward's inputs the gradient has too, from its second one on.
 template <class Forward, class Gradient>
-std::optional<AnyOp> again_of(const Node& forward, const Node& gradient, int shared) {
+std::optional<AnyOp> with_output_of(const Node& forward, const Node& gradient, int shared) {
   const auto* g = gradient.op.get_if<Gradient>();
-  if (!g || g->again || !forward.op.get_if<Forward>()) return {};
+  if (!g || g->with_output || !forward.op.get_if<Forward>()) return {};
   if (!std::equal(forward.ins.begin(), forward.ins.begin() + shared, gradient.ins.begin() + 1)) return {};
   if (!std::equal(forward.outs.begin() + 1, forward.outs.end(), gradient.ins.begin() + 1 + shared)) return {};
   Gradient out = *g;
-  out.again = true;
+  out.with_output = true;
   return AnyOp(out);
 }
 
-std::optional<AnyOp> again_of(const Node& forward, const Node& gradient) {
-  if (auto op = again_of<Swiglu, SwigluGrad>(forward, gradient, 1)) return op;
-  if (auto op = again_of<ExpertActivation, ExpertActivationGrad>(forward, gradient, 3)) return op;
-  if (auto op = again_of<Activate, ActivateGrad>(forward, gradient, 1)) return op;
-  if (auto op = again_of<RmsNorm, RmsNormGrad>(forward, gradient, 2)) return op;
-  return again_of<LayerNorm, LayerNormGrad>(forward, gradient, 2);
+std::optional<AnyOp> with_output_of(const Node& forward, const Node& gradient) {
+  if (auto op = with_output_of<Swiglu, SwigluGrad>(forward, gradient, 1)) return op;
+  if (auto op = with_output_of<ExpertActivation, ExpertActivationGrad>(forward, gradient, 3)) return op;
+  if (auto op = with_output_of<Activate, ActivateGrad>(forward, gradient, 1)) return op;
+  if (auto op = with_output_of<RmsNorm, RmsNormGrad>(forward, gradient, 2)) return op;
+  return with_output_of<LayerNorm, LayerNormGrad>(forward, gradient, 2);
 }
 
-class Remaking {
+class Rematerializing {
  public:
-  explicit Remaking(Graph& g) : g_(g) {
+  explicit Rematerializing(Graph& g) : g_(g) {
     for (const Node& n : g.nodes) {
       const bool repeated = n.phase == Phase::backward && n.op.get_if<ExpertActivation>();
       if ((n.phase == Phase::forward || repeated) && !n.ins.empty()) readers_[n.ins[0]].push_back(n.outs[0]);
@@ -54,23 +55,23 @@ class Remaking {
   bool run() {
     bool changed = false;
     for (size_t i = 0; i < g_.nodes.size(); ++i)
-      if (g_.nodes[i].phase == Phase::backward && g_.nodes[i].ins.size() > 1) changed |= remake(i);
+      if (g_.nodes[i].phase == Phase::backward && g_.nodes[i].ins.size() > 1) changed |= rematerialize(i);
     if (changed) remove_dead(g_);  // what the backward had repeated
     return changed;
   }
 
  private:
   // Makes what belongs to the gradient at i again there, if the backward reads it.
-  bool remake(size_t i) {
+  bool rematerialize(size_t i) {
     const auto forwards = readers_.find(g_.nodes[i].ins[1]);
     if (forwards == readers_.end()) return false;
     for (const Value made : forwards->second) {
       const Node& forward = g_.nodes[size_t(g_.info(made).node)];
-      const std::optional<AnyOp> op = again_of(forward, g_.nodes[i]);
+      const std::optional<AnyOp> op = with_output_of(forward, g_.nodes[i]);
       if (!op) continue;
       const Value y = forward.outs[0];
       if (std::ranges::count(outputs_, y) || !move_readers_behind(i, y)) return false;
-      make_again(*op, y, forward.op.get_if<LayerNorm>() ? forward.ins[2] : Value{});
+      write_output(*op, y, forward.op.get_if<LayerNorm>() ? forward.ins[2] : Value{});
       return true;
     }
     return false;
@@ -123,19 +124,19 @@ class Remaking {
   }
 
   // c: of LayerNorm, which its gradient lacks.
-  void make_again(const AnyOp& op, Value y, Value c) {
+  void write_output(const AnyOp& op, Value y, Value c) {
     Node& n = g_.nodes[at_];
     n.op = op;
     if (c) n.ins.push_back(c);
-    const Value again = copy_of(y);
-    n.outs.insert(n.outs.begin() + made_again(op), again);
+    const Value output = copy_of(y);
+    n.outs.insert(n.outs.begin() + rematerialized_output(op), output);
     const std::vector<int> relayouts = relayouts_of(y);
     std::vector<Node> nodes = std::move(g_.nodes);
     const auto replace = [&](Value v, Value by) {
       for (Node& reader : nodes)
         if (reader.phase == Phase::backward) std::ranges::replace(reader.ins, v, by);
     };
-    replace(y, again);
+    replace(y, output);
     for (int r : relayouts) {
       if (!std::ranges::any_of(nodes, [&](const Node& n) {
             return n.phase == Phase::backward && std::ranges::count(n.ins, nodes[r].outs[0]);
@@ -143,7 +144,7 @@ class Remaking {
         continue;
       Node relayout = nodes[r];
       const Value from = relayout.outs[0], to = copy_of(from);
-      relayout.ins = {again}, relayout.outs = {to};
+      relayout.ins = {output}, relayout.outs = {to};
       relayout.phase = Phase::backward, relayout.origin = nodes[at_].origin;
       replace(from, to);
       nodes.insert(nodes.begin() + i64(at_) + 1, std::move(relayout));
@@ -164,12 +165,12 @@ class Remaking {
 
 }  // namespace
 
-bool remake(Graph& g) { return Remaking(g).run(); }
+bool rematerialize(Graph& g) { return Rematerializing(g).run(); }
 
-int made_again(const AnyOp& op) {
+int rematerialized_output(const AnyOp& op) {
   const auto result = [&]<class Gradient>(int y) {
     const auto* gradient = op.get_if<Gradient>();
-    return gradient && gradient->again ? y : -1;
+    return gradient && gradient->with_output ? y : -1;
   };
   return std::max({result.template operator()<SwigluGrad>(1), result.template operator()<ActivateGrad>(1),
                    result.template operator()<ExpertActivationGrad>(2), result.template operator()<RmsNormGrad>(2),

@@ -19,9 +19,10 @@ constexpr char kWelcome = 'W', kRefusal = 'E';
 
 std::string greeting(int size) { return fmt::format("megalith star 1: {} ranks, this is ", size); }
 
-class Star final : public Transport {
+class TcpTransport final : public Transport {
  public:
-  Star(const Place& place, double timeout_seconds, const LinkWays& ways) : place_(place), ranks_(size_t(place.size)) {
+  TcpTransport(const Place& place, double timeout_seconds, const LinkWays& ways)
+      : place_(place), ranks_(size_t(place.size)) {
     if (place.rank == 0)
       welcome_all(timeout_seconds);
     else
@@ -169,7 +170,7 @@ class Star final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> make_star_transport(const Place& place, double timeout_seconds, const LinkWays& ways) {
-  return std::make_unique<Star>(place, timeout_seconds, ways);
+  return std::make_unique<TcpTransport>(place, timeout_seconds, ways);
 }
 
 }  // namespace megalith

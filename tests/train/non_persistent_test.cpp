@@ -36,9 +36,9 @@ Said quietly(const std::function<void()>& f) {
 }
 
 // Two ranks train for six iterations, with a checkpoint at 3 and copies at 1, 2, 4 and 5.
-class Copies : public ::testing::Test {
+class NonPersistent : public ::testing::Test {
  protected:
-  Copies() : folder_("copies") {
+  NonPersistent() : folder_("copies") {
     train("whole", "");
     train("live", "--exit-interval 4");
     fs::rename(place(0, 4), at("rank_0_of_4")), fs::rename(place(1, 4), at("rank_1_of_4"));
@@ -105,7 +105,7 @@ class Copies : public ::testing::Test {
   std::string optimizer_ = "--use-distributed-optimizer";
 };
 
-TEST_F(Copies, go_on_from_a_moment_that_all_ranks_have) {
+TEST_F(NonPersistent, go_on_from_a_moment_that_all_ranks_have) {
   const std::string five = "[load] the non-persistent checkpoint of iteration 5 is passed over: rank ";
   const std::string four = "[load] the non-persistent checkpoint of iteration 4 is passed over: rank ";
   expect(5, "non-persistent checkpoint of iteration 5, " + place(0, 5), [] {});
@@ -118,7 +118,7 @@ TEST_F(Copies, go_on_from_a_moment_that_all_ranks_have) {
   expect(3, five + "1: has none\n", [&] { fs::remove_all(at("live_copies/rank_00001")); });
 }
 
-TEST_F(Copies, damage_found_while_loading_leads_to_the_one_before) {
+TEST_F(NonPersistent, damage_found_while_loading_leads_to_the_one_before) {
   const auto damage = [&](int rank, int iteration) {
     flip(shard(rank, iteration), 8 * (fs::file_size(shard(rank, iteration)) - 9));
   };
@@ -129,7 +129,7 @@ TEST_F(Copies, damage_found_while_loading_leads_to_the_one_before) {
 }
 
 // Of what was read before the damage was found nothing stays.
-TEST_F(Copies, damage_with_nothing_before_leads_to_a_fresh_start) {
+TEST_F(NonPersistent, damage_with_nothing_before_leads_to_a_fresh_start) {
   for (const char* optimizer : {"--use-distributed-optimizer", "", "--bf16"}) {
     SCOPED_TRACE(optimizer);
     for (const char* dir : {"whole", "whole_copies", "live", "live_copies"}) fs::remove_all(at(dir));
@@ -147,7 +147,7 @@ TEST_F(Copies, damage_with_nothing_before_leads_to_a_fresh_start) {
 
 // Flags that refuse the checkpoint are no damage: an older copy, which they would accept, must not take its place and
 // be saved over it.
-TEST_F(Copies, do_not_stand_in_for_what_the_flags_refuse) {
+TEST_F(NonPersistent, do_not_stand_in_for_what_the_flags_refuse) {
   restore();
   EXPECT_EQ(train("live", "--lr 0.5 --override-opt-param-scheduler").error, "");
   ASSERT_TRUE(fs::exists(place(0, 5)) && fs::exists(place(1, 5)));
@@ -158,7 +158,7 @@ TEST_F(Copies, do_not_stand_in_for_what_the_flags_refuse) {
   EXPECT_EQ(read_file(file), before);
 }
 
-TEST_F(Copies, never_mix) {
+TEST_F(NonPersistent, never_mix) {
   const std::string five = "[load] the non-persistent checkpoint of iteration 5 is passed over: rank 1: ";
   const auto replace = [](const std::string& from, const std::string& to) {
     fs::remove_all(to), fs::copy(from, to, fs::copy_options::recursive);
@@ -179,7 +179,7 @@ TEST_F(Copies, never_mix) {
 }
 
 // Only the latest copy stays: among them nothing else may lie.
-TEST_F(Copies, need_a_directory_where_nothing_else_is) {
+TEST_F(NonPersistent, need_a_directory_where_nothing_else_is) {
   restore();
   for (const std::string other : {"whole_copies/rank_00001/iter_0000005", "whole/iter_0000003"}) {
     fs::remove_all(place(1, 5)), fs::copy(at(other), place(1, 5), fs::copy_options::recursive);
@@ -192,14 +192,14 @@ TEST_F(Copies, need_a_directory_where_nothing_else_is) {
   }
 }
 
-TEST_F(Copies, of_another_layout_are_passed_over) {
+TEST_F(NonPersistent, of_another_layout_are_passed_over) {
   restore();
   const Said said = train("live", "--tensor-model-parallel-size 2 --global-batch-size 4");
   EXPECT_TRUE(said.has("] at iteration 3\n")) << said.out;
   EXPECT_TRUE(said.has(place(0, 5) + " is of another layout (and 1 more)\n")) << said.err;
 }
 
-TEST_F(Copies, of_36_flipped_bits_none_is_loaded) {
+TEST_F(NonPersistent, of_36_flipped_bits_none_is_loaded) {
   restore();
   std::vector<std::string> files;
   for (int rank = 0; rank < 2; ++rank)
@@ -220,7 +220,7 @@ TEST_F(Copies, of_36_flipped_bits_none_is_loaded) {
 }
 
 // One rank's disk fails at the last moment: no rank has deleted the copy before.
-TEST(CopiesSaved, old_ones_stay_until_every_rank_has_its_new_one) {
+TEST(NonPersistentSaved, old_ones_stay_until_every_rank_has_its_new_one) {
   const TempFolder folder("commit");
   const auto dir = [&](int rank) { return (folder.path / std::to_string(rank)).string(); };
   std::vector<std::string> errors(2);

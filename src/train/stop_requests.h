@@ -17,9 +17,9 @@ namespace megalith {
 // always): start it again. HTCondor takes this number so by custom, Slurm by RequeueExit.
 inline constexpr int kRequeue = 85;
 
-class Asked {
+class StopRequests {
  public:
-  Asked(const Options& options, Ranks& ranks);
+  StopRequests(const Options& options, Ranks& ranks);
 
   // To be called by all ranks between steps. Whether there is something to do after `iteration`, the last one started.
   bool look(i64 iteration);

@@ -1,4 +1,4 @@
-#include "resume/copies.h"
+#include "resume/non_persistent.h"
 
 #include <algorithm>
 #include <limits>
@@ -30,7 +30,7 @@ std::string layout_of(const Options& options) {
 
 // What one rank finds of an iteration's copy: the start of a run that saved it, and where it is; or why it can't be
 // read.
-struct Copy {
+struct Candidate {
   std::string start = {}, path = {}, problem = {};
 };
 
@@ -41,10 +41,10 @@ Options options_of(const Manifest& m, const std::string& where) {
   return stored;
 }
 
-Copy look_at(const std::string& path, const Options& options, int rank, bool own) {
+Candidate look_at(const std::string& path, const Options& options, int rank, bool own) {
   try {
     const Checkpoint c = Checkpoint::open_directory(path, {.verify = false, .whole = !own});
-    const CopyMark mark = mark_of(c.manifest(), path, options.train);
+    const NonPersistentMark mark = mark_of(c.manifest(), path, options.train);
     if (own && layout_of(options_of(c.manifest(), path)) != layout_of(options))
       return {.problem = path + " is of another layout"};
     if (own && mark.rank != rank) return {.problem = fmt::format("{} is rank {}'s", path, mark.rank)};
@@ -59,9 +59,9 @@ Copy look_at(const std::string& path, const Options& options, int rank, bool own
 }
 
 // This rank's by iteration; where one replaced another, the first that can be read.
-using Copies = std::map<i64, Copy>;
+using Candidates = std::map<i64, Candidate>;
 
-std::vector<FoundCheckpoint> list_copies(const std::string& dir) {
+std::vector<FoundCheckpoint> list_non_persistent(const std::string& dir) {
   try {
     return list_checkpoints(dir);
   } catch (const DamagedFile& e) {
@@ -70,32 +70,33 @@ std::vector<FoundCheckpoint> list_copies(const std::string& dir) {
   }
 }
 
-Copies copies_in(const std::string& dir, const Options& options, int rank, bool own, i64 after, i64 before) {
-  Copies copies;
-  std::vector<FoundCheckpoint> found = list_copies(dir);
+Candidates non_persistent_in(const std::string& dir, const Options& options, int rank, bool own, i64 after,
+                             i64 before) {
+  Candidates candidates;
+  std::vector<FoundCheckpoint> found = list_non_persistent(dir);
   std::ranges::reverse(found);
   for (const FoundCheckpoint& f : found) {
     if (f.iteration <= after || f.iteration >= before) continue;
-    Copy& copy = copies[f.iteration];
-    if (copy.path.empty()) copy = look_at(f.path, options, rank, own);
+    Candidate& candidate = candidates[f.iteration];
+    if (candidate.path.empty()) candidate = look_at(f.path, options, rank, own);
   }
-  return copies;
+  return candidates;
 }
 
-std::string to_text(const Copies& copies) {
+std::string to_text(const Candidates& candidates) {
   json list = json::array();
-  for (const auto& [iteration, c] : copies) list.push_back({iteration, c.start, c.path, c.problem});
+  for (const auto& [iteration, c] : candidates) list.push_back({iteration, c.start, c.path, c.problem});
   return list.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-Copies from_text(const std::string& text) {
-  Copies copies;
-  for (const json& c : json::parse(text)) copies[c[0]] = {c[1], c[2], c[3]};
-  return copies;
+Candidates from_text(const std::string& text) {
+  Candidates candidates;
+  for (const json& c : json::parse(text)) candidates[c[0]] = {c[1], c[2], c[3]};
+  return candidates;
 }
 
 // Why the ranks can't go on from their copies of an iteration; empty if they can.
-std::string obstacle(const std::vector<Copies>& by_rank, i64 iteration) {
+std::string obstacle(const std::vector<Candidates>& by_rank, i64 iteration) {
   std::string first;
   size_t others = 0;
   const std::string* start = nullptr;
@@ -121,8 +122,8 @@ std::string obstacle(const std::vector<Copies>& by_rank, i64 iteration) {
 
 }  // namespace
 
-std::string copy_directory(const TrainConfig& t, int rank) {
-  if (t.non_persistent_ckpt_type == CopyType::local)
+std::string non_persistent_directory(const TrainConfig& t, int rank) {
+  if (t.non_persistent_ckpt_type == NonPersistentType::local)
     return fmt::format("{}/rank_{:05}", t.non_persistent_local_ckpt_dir, rank);
   return t.non_persistent_global_ckpt_dir.empty() ? t.save + "/non_persistent" : t.non_persistent_global_ckpt_dir;
 }
@@ -135,8 +136,9 @@ std::string name_of_start(Ranks& ranks) {
 // Without the flags nothing is known of copies, but where global ones lie when no directory is named.
 static void tell_passed_over(const Options& options, int rank, i64 after) {
   constexpr i64 kEver = std::numeric_limits<i64>::max();
-  const Copies copies = copies_in(copy_directory(options.train, rank), options, rank, false, after, kEver);
-  for (auto it = copies.rbegin(); it != copies.rend(); ++it) {
+  const Candidates candidates =
+      non_persistent_in(non_persistent_directory(options.train, rank), options, rank, false, after, kEver);
+  for (auto it = candidates.rbegin(); it != candidates.rend(); ++it) {
     if (!it->second.problem.empty()) continue;
     log::warn(
         "[load] the non-persistent checkpoint {} is newer than {}'s, and passed over: "
@@ -152,34 +154,36 @@ static bool goes_on(const TrainConfig& t) {
          !t.moe_use_upcycling;
 }
 
-std::string newest_copy_here(const TrainConfig& t) {
-  if (!goes_on(t) || t.non_persistent_ckpt_type == CopyType::none) return {};
+std::string newest_non_persistent_here(const TrainConfig& t) {
+  if (!goes_on(t) || t.non_persistent_ckpt_type == NonPersistentType::none) return {};
   std::vector<std::string> places;
-  if (t.non_persistent_ckpt_type == CopyType::global) places.push_back(copy_directory(t, 0));
-  if (const std::string& local = t.non_persistent_local_ckpt_dir; t.non_persistent_ckpt_type == CopyType::local)
+  if (t.non_persistent_ckpt_type == NonPersistentType::global) places.push_back(non_persistent_directory(t, 0));
+  if (const std::string& local = t.non_persistent_local_ckpt_dir;
+      t.non_persistent_ckpt_type == NonPersistentType::local)
     for (const std::string& name : list_directory(local))
       if (name.starts_with("rank_")) places.push_back(local + "/" + name);
   FoundCheckpoint newest{-1, {}};
   for (const std::string& place : places)
-    for (const FoundCheckpoint& found : list_copies(place))
-      if (found.iteration > newest.iteration && is_our_copy(found.path, t)) newest = found;
+    for (const FoundCheckpoint& found : list_non_persistent(place))
+      if (found.iteration > newest.iteration && is_our_non_persistent(found.path, t)) newest = found;
   return newest.path;
 }
 
-std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 after, std::optional<i64> before) {
+std::optional<FoundNonPersistent> newer_non_persistent(const Options& options, Ranks& ranks, i64 after,
+                                                       std::optional<i64> before) {
   const TrainConfig& t = options.train;
   if (!goes_on(t)) return std::nullopt;
-  if (t.non_persistent_ckpt_type == CopyType::none) {
+  if (t.non_persistent_ckpt_type == NonPersistentType::none) {
     tell_passed_over(options, ranks.rank(), after);
     return std::nullopt;
   }
-  const bool own = t.non_persistent_ckpt_type == CopyType::local;
-  const Copies mine = copies_in(copy_directory(t, ranks.rank()), options, ranks.rank(), own, after,
-                                before.value_or(std::numeric_limits<i64>::max()));
-  std::vector<Copies> by_rank;
+  const bool own = t.non_persistent_ckpt_type == NonPersistentType::local;
+  const Candidates mine = non_persistent_in(non_persistent_directory(t, ranks.rank()), options, ranks.rank(), own,
+                                            after, before.value_or(std::numeric_limits<i64>::max()));
+  std::vector<Candidates> by_rank;
   std::set<i64, std::greater<>> iterations;
   for (const std::string& text : ranks.all_gather(to_text(mine)))
-    for (const auto& [iteration, copy] : by_rank.emplace_back(from_text(text))) iterations.insert(iteration);
+    for (const auto& [iteration, candidate] : by_rank.emplace_back(from_text(text))) iterations.insert(iteration);
   for (const i64 iteration : iterations) {
     if (const std::string why = obstacle(by_rank, iteration); !why.empty()) {
       log::warn("[load] the non-persistent checkpoint of iteration {} is passed over: {}", iteration, why);
@@ -187,20 +191,22 @@ std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 af
     }
     const std::string& path = mine.at(iteration).path;
     log::say("  non-persistent checkpoint of iteration {}, {}, is newer than {}'s", iteration, path, t.load);
-    return FoundCopy{iteration, path, own};
+    return FoundNonPersistent{iteration, path, own};
   }
   return std::nullopt;
 }
 
-void remove_later_copies(const Options& options, int rank, i64 iteration, const std::function<void()>& still_ours) {
+void remove_later_non_persistent(const Options& options, int rank, i64 iteration,
+                                 const std::function<void()>& still_ours) {
   const TrainConfig& t = options.train;
-  const bool own = t.non_persistent_ckpt_type == CopyType::local;
+  const bool own = t.non_persistent_ckpt_type == NonPersistentType::local;
   if (!own && rank > 0) return;
   // Without the flags, those that an earlier run has left where they lie when no directory is named.
   try {
     constexpr i64 kEver = std::numeric_limits<i64>::max();
-    for (const auto& [_, copy] : copies_in(copy_directory(t, rank), options, rank, own, iteration, kEver))
-      if (copy.problem.empty()) still_ours(), remove_checkpoint(copy.path);
+    for (const auto& [_, candidate] :
+         non_persistent_in(non_persistent_directory(t, rank), options, rank, own, iteration, kEver))
+      if (candidate.problem.empty()) still_ours(), remove_checkpoint(candidate.path);
   } catch (const std::exception& e) {
     log::warn("[save] an abandoned non-persistent checkpoint could not be removed: {}", one_line(e));
   }

@@ -1,4 +1,4 @@
-#include "comm/desk.h"
+#include "comm/watch_mailbox.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -7,11 +7,11 @@
 
 namespace megalith {
 
-Desk::Desk() : wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+WatchMailbox::WatchMailbox() : wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   check(bool(wake_), "too many open files: raise ulimit -n");
 }
 
-void Desk::doing(const std::string* what) {
+void WatchMailbox::doing(const std::string* what) {
   const std::lock_guard lock(mutex_);
   ++words_;
   if (what)
@@ -20,7 +20,7 @@ void Desk::doing(const std::string* what) {
     doing_.clear();
 }
 
-bool Desk::ask(Wish wish, const std::string& error) {
+bool WatchMailbox::ask(Wish wish, const std::string& error) {
   std::unique_lock lock(mutex_);
   wish_ = wish;
   error_ = error;
@@ -29,39 +29,39 @@ bool Desk::ask(Wish wish, const std::string& error) {
   return ok_;
 }
 
-void Desk::wake() {
+void WatchMailbox::wake() {
   const u64 one = 1;
   if (write(wake_.fd(), &one, sizeof one) < 0) return;  // a full counter: it is awake
 }
 
-std::string Desk::said(const char* otherwise) const {
+std::string WatchMailbox::said(const char* otherwise) const {
   const std::lock_guard lock(mutex_);
   return one_line(doing_.empty() ? otherwise : doing_, 300);
 }
 
-u64 Desk::words() const {
+u64 WatchMailbox::words() const {
   const std::lock_guard lock(mutex_);
   return words_;
 }
 
-Desk::Wish Desk::wish() const {
+WatchMailbox::Wish WatchMailbox::wish() const {
   const std::lock_guard lock(mutex_);
   return wish_;
 }
 
-std::string Desk::error() const {
+std::string WatchMailbox::error() const {
   const std::lock_guard lock(mutex_);
   return one_line(error_, 2000);
 }
 
-void Desk::settle(bool ok) {
+void WatchMailbox::settle(bool ok) {
   const std::lock_guard lock(mutex_);
   is_settled_ = true;
   ok_ = ok;
   changed_.notify_all();
 }
 
-void Desk::clear_wake() const {
+void WatchMailbox::clear_wake() const {
   u64 count = 0;
   while (read(wake_.fd(), &count, sizeof count) > 0) continue;
 }

@@ -1,4 +1,4 @@
-#include "exec/cuda/cliques.h"
+#include "exec/cuda/communicator_groups.h"
 
 #include <fmt/ranges.h>
 
@@ -8,53 +8,56 @@
 
 namespace megalith::cuda {
 
-int Clique::find(int rank) const {
+int CommunicatorGroup::find(int rank) const {
   const auto it = std::find(ranks.begin(), ranks.end(), rank);
   return it == ranks.end() ? -1 : int(it - ranks.begin());
 }
 
-std::string Clique::text() const { return fmt::format("ranks {}", fmt::join(ranks, kind == link ? " to " : " ")); }
+std::string CommunicatorGroup::text() const {
+  return fmt::format("ranks {}", fmt::join(ranks, kind == link ? " to " : " "));
+}
 
-std::optional<Clique> clique_of(const Relayout& op, const Mesh& mesh, const Coord& coord) {
+std::optional<CommunicatorGroup> communicator_group_of(const Relayout& op, const Mesh& mesh, const Coord& coord) {
   if (is_local(op.transfer)) return std::nullopt;
   std::vector<int> group = op.group(mesh, coord);
   if (group.size() == 1) return std::nullopt;
   const bool pairs = op.transfer == Transfer::all_to_all || op.transfer == Transfer::rotate;
-  const auto kind = pairs ? Clique::pairwise : Clique::collective;
-  return Clique{kind, op.lane, std::move(group)};
+  const auto kind = pairs ? CommunicatorGroup::pairwise : CommunicatorGroup::collective;
+  return CommunicatorGroup{kind, op.lane, std::move(group)};
 }
 
-std::vector<Clique> cliques_of(const Plan& plan, const Coord& coord) {
-  std::set<Clique> out;
+std::vector<CommunicatorGroup> communicator_groups_of(const Plan& plan, const Coord& coord) {
+  std::set<CommunicatorGroup> out;
   for (const Program& p : plan.programs)
     for (const Instruction& in : p.instructions)
       if (const auto* op = in.op.get_if<Relayout>())
-        if (auto c = clique_of(*op, plan.mesh, coord)) out.insert(std::move(*c));
+        if (auto c = communicator_group_of(*op, plan.mesh, coord)) out.insert(std::move(*c));
   return {out.begin(), out.end()};
 }
 
-std::string describe(const Relayout& op, const Mesh& mesh, const Clique& clique, const std::string& tag) {
+std::string describe(const Relayout& op, const Mesh& mesh, const CommunicatorGroup& group, const std::string& tag) {
   return fmt::format("{} over {}, {}{}{}", name_of(op.transfer), to_string(op.axes, mesh.used()), tag,
-                     tag.empty() ? "" : ", ", clique.text());
+                     tag.empty() ? "" : ", ", group.text());
 }
 
 namespace {
 
-std::string text_of(const std::vector<Clique>& cliques) {
+std::string text_of(const std::vector<CommunicatorGroup>& groups) {
   std::string out;
-  for (const Clique& c : cliques) out += fmt::format("{} {} {}\n", int(c.kind), c.lane, fmt::join(c.ranks, " "));
+  for (const CommunicatorGroup& c : groups)
+    out += fmt::format("{} {} {}\n", int(c.kind), c.lane, fmt::join(c.ranks, " "));
   return out;
 }
 
-std::set<Clique> cliques_in(const std::string& text) {
-  std::set<Clique> out;
+std::set<CommunicatorGroup> groups_in(const std::string& text) {
+  std::set<CommunicatorGroup> out;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     int kind = 0;
-    Clique c;
+    CommunicatorGroup c;
     words >> kind >> c.lane;
-    c.kind = Clique::Kind(kind);
+    c.kind = CommunicatorGroup::Kind(kind);
     for (int rank = 0; words >> rank;) c.ranks.push_back(rank);
     out.insert(std::move(c));
   }
@@ -63,19 +66,19 @@ std::set<Clique> cliques_in(const std::string& text) {
 
 }  // namespace
 
-std::vector<Clique> agree(Ranks& ranks, const std::vector<Clique>& mine) {
-  std::vector<std::set<Clique>> asked;
-  std::set<Clique> all;
+std::vector<CommunicatorGroup> agree(Ranks& ranks, const std::vector<CommunicatorGroup>& mine) {
+  std::vector<std::set<CommunicatorGroup>> asked;
+  std::set<CommunicatorGroup> all;
   for (const std::string& text : ranks.all_gather(text_of(mine))) {
-    asked.push_back(cliques_in(text));
+    asked.push_back(groups_in(text));
     all.insert(asked.back().begin(), asked.back().end());
   }
-  for (const Clique& c : all)
+  for (const CommunicatorGroup& c : all)
     for (int r = 0; r < ranks.size(); ++r)
       check((c.find(r) >= 0) == asked[size_t(r)].contains(c),
             "the ranks' plans differ: rank {} {} in transfers between {} that others plan", r,
             c.find(r) >= 0 ? "takes no part" : "takes part", c.text());
-  for (const Clique& c : all)
+  for (const CommunicatorGroup& c : all)
     check(*std::max_element(c.ranks.begin(), c.ranks.end()) < ranks.size(),
           "the plan has transfers between {}, the run has {} ranks", c.text(), ranks.size());
   return {all.begin(), all.end()};

@@ -1,4 +1,4 @@
-#include "train/asked.h"
+#include "train/stop_requests.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ std::string name_of(int signal) { return fmt::format("SIG{}", sigabbrev_np(signa
 }  // namespace
 
 // Of the first rank also: its minutes, by which all judge the time, and the iterations until the next look.
-struct Asked::Word {
+struct StopRequests::Word {
   i64 saves = 0;
   int signal = 0;
   double minutes = 0;
@@ -37,7 +37,7 @@ struct Asked::Word {
   }
 };
 
-Asked::Asked(const Options& options, Ranks& ranks)
+StopRequests::StopRequests(const Options& options, Ranks& ranks)
     : ranks_(ranks),
       exit_signal_(number_of(options.train.exit_signal)),
       most_minutes_(options.train.exit_duration_in_mins),
@@ -49,11 +49,11 @@ Asked::Asked(const Options& options, Ranks& ranks)
              fmt::join(ignored, ", "));
 }
 
-double Asked::minutes() const {
+double StopRequests::minutes() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count() / 60;
 }
 
-bool Asked::look(i64 iteration) {
+bool StopRequests::look(i64 iteration) {
   to_save_ = false;
   if (iteration < next_) return false;
   const auto now = std::chrono::steady_clock::now();
@@ -80,12 +80,12 @@ bool Asked::look(i64 iteration) {
   return to_save_ || to_leave();
 }
 
-std::string Asked::reason() const {
+std::string StopRequests::reason() const {
   if (signal_ != 0) return fmt::format("after receiving {}.", name_of(signal_));
   return fmt::format("after {:.3f} minutes", minutes());
 }
 
-int Asked::exit_code(bool is_saved) const {
+int StopRequests::exit_code(bool is_saved) const {
   if (signal_ == SIGUSR2) return kRequeue;  // also where it is --exit-signal: whoever sends it knows it by that
   const bool is_polite = signal_ == exit_signal_ || signal_ == SIGTERM;
   return is_polite && is_saved ? 0 : 128 + signal_;

@@ -21,14 +21,16 @@ void expect_errors(const Ran& ran, size_t count, const char* words) {
   EXPECT_EQ(ran.lines(words).size(), count) << ran.err;
 }
 
-TEST(Star, GathersTexts) {
+TEST(TcpTransport, GathersTexts) {
   expect_done(run_by_environment({.size = 8, .words = {"gather"}}));
   expect_done(run_by_environment({.size = 1, .words = {"gather"}}));
 }
 
-TEST(Star, GathersTextsAtTheFirst) { expect_done(run_by_environment({.size = 8, .words = {"gather-at-first"}})); }
+TEST(TcpTransport, GathersTextsAtTheFirst) {
+  expect_done(run_by_environment({.size = 8, .words = {"gather-at-first"}}));
+}
 
-TEST(Star, UnderTorchrunTakesThePortAfterItsStore) {
+TEST(TcpTransport, UnderTorchrunTakesThePortAfterItsStore) {
   Listener store = listen_at("127.0.0.1", 0);
   for (bool next_is_free = false; !next_is_free;) {  // other tests take ports too
     try {
@@ -43,7 +45,7 @@ TEST(Star, UnderTorchrunTakesThePortAfterItsStore) {
   }));
 }
 
-TEST(Star, OnAllInterfaces) {
+TEST(TcpTransport, OnAllInterfaces) {
   const std::vector<std::string> own = own_addresses();
   if (own.empty()) GTEST_SKIP() << "this host has no address but loopback";
   for (const std::string& address : own)
@@ -52,14 +54,14 @@ TEST(Star, OnAllInterfaces) {
     }));
 }
 
-TEST(Star, NamesTheRanksThatDoNotCome) {
+TEST(TcpTransport, NamesTheRanksThatDoNotCome) {
   const Variables soon = {{"COMM_TIMEOUT", "1"}};
   const auto of_rank = [](int rank) { return rank == 2 ? Variables{{"WORLD_SIZE", "1"}, {"RANK", "0"}} : Variables{}; };
   const Ran ran = run_by_environment({.size = 4, .words = {"gather"}, .variables = soon}, {}, of_rank);
   expect_errors(ran, 1, "rank 2 did not come to localhost port");
 }
 
-TEST(Star, RefusesAnotherRunAndTheSameRankTwice) {
+TEST(TcpTransport, RefusesAnotherRunAndTheSameRankTwice) {
   const Variables soon = {{"COMM_TIMEOUT", "2"}};
   const auto wrong_size = [](int rank) { return rank == 2 ? Variables{{"WORLD_SIZE", "5"}} : Variables{}; };
   const Ran ran = run_by_environment({.size = 3, .words = {"gather"}, .variables = soon}, {}, wrong_size);
@@ -69,7 +71,7 @@ TEST(Star, RefusesAnotherRunAndTheSameRankTwice) {
   expect_errors(again, 1, "refused rank 1: another process is RANK=1 already");
 }
 
-TEST(Star, SaysThatItsPortIsTaken) {
+TEST(TcpTransport, SaysThatItsPortIsTaken) {
   const Listener other = listen_at("127.0.0.1", 0);
   const Ran ran =
       run_by_environment({.size = 2, .words = {"gather"}, .variables = {{"COMM_TIMEOUT", "1"}}}, {}, [&](int) {
@@ -81,7 +83,7 @@ TEST(Star, SaysThatItsPortIsTaken) {
 }
 
 // Whoever else finds the port does no harm.
-TEST(Star, StrangersAreIgnored) {
+TEST(TcpTransport, StrangersAreIgnored) {
   const int port = free_port();
   std::atomic<bool> stop = false;
   std::thread stranger([&] {

@@ -1,4 +1,4 @@
-#include "resume/copy_mark.h"
+#include "resume/non_persistent_mark.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ constexpr const char* kSavedBy = "saved_by";  // in a copy's training state
 // All that is asked of it: its files may be many.
 Manifest manifest_in(const std::string& path) {
   if (format_of_one(path).value_or(CkptFormat::native) != CkptFormat::native)
-    throw NotOurCopy(path + " is a checkpoint of Megatron's format, not a copy");
+    throw NotOurNonPersistent(path + " is a checkpoint of Megatron's format, not a copy");
   const std::string text = read_text(path + "/" + kManifestFile), sums = read_text(path + "/" + kChecksumFile);
   check(sums.find(format_checksums({{kManifestFile, xxh64(text)}})) != std::string::npos, "{} is damaged", path);
   return parse_manifest(text, path, false).manifest;
@@ -28,30 +28,30 @@ Manifest manifest_in(const std::string& path) {
 
 }  // namespace
 
-void mark_copy(Manifest& copy, const CopyMark& mark, const std::string& save) {
+void mark_non_persistent(Manifest& copy, const NonPersistentMark& mark, const std::string& save) {
   json state = json::parse(copy.state_json);
   // Wherever a run is begun.
   state[kSavedBy] = {{"start", mark.start}, {"rank", mark.rank}, {"save", canonical_path(save)}};
   copy.state_json = state.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
-CopyMark mark_of(const Manifest& copy, const std::string& path, const TrainConfig& train) {
+NonPersistentMark mark_of(const Manifest& copy, const std::string& path, const TrainConfig& train) {
   const json state = json::parse(copy.state_json);
-  if (!state.contains(kSavedBy)) throw NotOurCopy(path + " is a checkpoint that is to last, not a copy");
+  if (!state.contains(kSavedBy)) throw NotOurNonPersistent(path + " is a checkpoint that is to last, not a copy");
   try {
     const json& saved_by = state[kSavedBy];
     const std::string save = saved_by.at("save");
     // What lies in --save is this run's, whatever the directory was called when it was saved; so is what another name
     // of it leads to, as where it was moved and a link left. Both as JSON keeps them.
     if (!lies_in(path, train.save) && valid_utf8(canonical_path(save)) != valid_utf8(canonical_path(train.save)))
-      throw NotOurCopy(fmt::format("{} is of another run, which has --save {}", path, save));
+      throw NotOurNonPersistent(fmt::format("{} is of another run, which has --save {}", path, save));
     return {saved_by.at("start"), saved_by.at("rank")};
   } catch (const json::exception&) {
-    throw NotOurCopy(path + " does not say whose copy it is");
+    throw NotOurNonPersistent(path + " does not say whose copy it is");
   }
 }
 
-bool is_our_copy(const std::string& path, const TrainConfig& train) {
+bool is_our_non_persistent(const std::string& path, const TrainConfig& train) {
   try {
     mark_of(manifest_in(path), path, train);
     return true;
@@ -60,11 +60,11 @@ bool is_our_copy(const std::string& path, const TrainConfig& train) {
   }
 }
 
-void check_our_copies(const std::string& flag, const std::string& dir, const TrainConfig& train) {
+void check_our_non_persistent(const std::string& flag, const std::string& dir, const TrainConfig& train) {
   for (const FoundCheckpoint& found : list_checkpoints(dir)) {
     try {
       mark_of(manifest_in(found.path), found.path, train);
-    } catch (const NotOurCopy& e) {
+    } catch (const NotOurNonPersistent& e) {
       fail("{} {}: {}: only the latest copy stays, so give this run's a directory of their own, or delete it", flag,
            dir, e.what());
     } catch (const Error&) {  // damaged, which loading tells

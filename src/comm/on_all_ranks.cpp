@@ -1,4 +1,4 @@
-#include "comm/together.h"
+#include "comm/on_all_ranks.h"
 
 #include <xxhash.h>
 
@@ -14,7 +14,7 @@
 
 namespace megalith {
 
-void together(Ranks& ranks, const std::function<void()>& f) {
+void on_all_ranks(Ranks& ranks, const std::function<void()>& f) {
   if (ranks.size() == 1) return f();
   std::string error;
   std::exception_ptr own;
@@ -28,7 +28,7 @@ void together(Ranks& ranks, const std::function<void()>& f) {
   const std::vector<std::string> errors = ranks.all_gather(error);
   for (int r = 0; r < ranks.size(); ++r) {
     if (errors[size_t(r)].empty()) continue;
-    if (r != ranks.rank()) throw ToldElsewhere(errors[size_t(r)]);
+    if (r != ranks.rank()) throw ReportedByOtherRank(errors[size_t(r)]);
     if (r == 0) std::rethrow_exception(own);
     throw Error(fmt::format("rank {}: {}", r, error));
   }
@@ -37,16 +37,16 @@ void together(Ranks& ranks, const std::function<void()>& f) {
 int tell_errors(Ranks& ranks, const std::function<int()>& f) {
   try {
     return f();
-  } catch (const ToldElsewhere&) {
+  } catch (const ReportedByOtherRank&) {
     ranks.failed("");
     throw;
   } catch (const Mistakes& e) {
     if (ranks.size() == 1) throw;
     fmt::print(stderr, "{}\n", told(e));
-    if (ranks.failed("its command line is refused, as told")) throw ToldElsewhere(one_line(e));
+    if (ranks.failed("its command line is refused, as told")) throw ReportedByOtherRank(one_line(e));
     throw;
   } catch (const std::exception& e) {
-    if (ranks.failed(one_line(e))) throw ToldElsewhere(one_line(e));
+    if (ranks.failed(one_line(e))) throw ReportedByOtherRank(one_line(e));
     throw;
   }
 }
@@ -60,7 +60,7 @@ void check_agreement(Ranks& ranks, const std::vector<Agreed>& mine, int among) {
   for (const Agreed& a : mine) hashes += hash_of(a.text) + "\n";
   const std::string tail = fmt::format("among {}", among);
   const std::vector<std::string> all = ranks.all_gather(hashes + tail);
-  together(ranks, [&] {
+  on_all_ranks(ranks, [&] {
     size_t first = 0;
     while (!all[first].ends_with(tail)) ++first;
     constexpr size_t kLine = 17;

@@ -28,7 +28,7 @@ Graph training(const ModelConfig& c, const Mesh& mesh, const ParallelStyle& styl
 }
 
 int made_again(const Graph& g) {
-  return int(std::ranges::count_if(g.nodes, [](const Node& n) { return made_again(n.op) >= 0; }));
+  return int(std::ranges::count_if(g.nodes, [](const Node& n) { return rematerialized_output(n.op) >= 0; }));
 }
 
 // Results of the forward's norms and activations that the backward reads, also through a relayout.
@@ -52,7 +52,7 @@ constexpr int kPlaces = 3 * kLayers + 1;  // two norms and an activation a layer
 
 }  // namespace
 
-TEST(Remake, no_result_of_a_norm_or_an_activation_is_kept) {
+TEST(Rematerialize, no_result_of_a_norm_or_an_activation_is_kept) {
   const std::set<std::string> ways[] = {
       {}, {"hoist"}, {"fuse-accumulate"}, {"fuse-accumulate", "hoist"}, {"fuse-residual", "fuse-add", "fuse-bias"}};
   for (const ModelConfig& c : {gpt2(), llama()})
@@ -63,18 +63,18 @@ TEST(Remake, no_result_of_a_norm_or_an_activation_is_kept) {
           EXPECT_EQ(made_again(g), kPlaces);
           EXPECT_EQ(still_kept(g), 0);
         }
-  EXPECT_EQ(made_again(training(llama(), kOne, {}, {"remake"})), 0);
-  EXPECT_EQ(still_kept(training(llama(), kOne, {}, {"remake"})), kPlaces);
+  EXPECT_EQ(made_again(training(llama(), kOne, {}, {"rematerialize"})), 0);
+  EXPECT_EQ(still_kept(training(llama(), kOne, {}, {"rematerialize"})), kPlaces);
 }
 
-TEST(Remake, can_be_run_twice) {
+TEST(Rematerialize, can_be_run_twice) {
   Graph g = training(gpt2(), kOne);
-  EXPECT_FALSE(remake(g));
+  EXPECT_FALSE(rematerialize(g));
   EXPECT_NO_THROW(verify(g));
 }
 
 // A norm whose result is the residual stream: the gradients of later norms read it, and come before its own.
-TEST(Remake, what_is_needed_before_its_gradient_is_kept) {
+TEST(Rematerialize, what_is_needed_before_its_gradient_is_kept) {
   ModelConfig bloom = gpt2();
   bloom.position_embedding_type = PositionEmbedding::alibi, bloom.embedding_layernorm = true;
   const Graph g = training(bloom, kOne);
@@ -83,16 +83,16 @@ TEST(Remake, what_is_needed_before_its_gradient_is_kept) {
 }
 
 // Queries' and keys' norms are read by no product; their results are not kept anyway.
-TEST(Remake, what_nobody_reads_is_not_made) {
+TEST(Rematerialize, what_nobody_reads_is_not_made) {
   ModelConfig c = llama();
   c.qk_layernorm = true;
   for (const Node& n : training(c, kOne).nodes)
     if (const auto* norm = n.op.get_if<RmsNormGrad>(); norm && norm->x != "sbh") {
-      EXPECT_FALSE(norm->again);
+      EXPECT_FALSE(norm->with_output);
     }
 }
 
-TEST(Remake, an_output_is_not_touched) {
+TEST(Rematerialize, an_output_is_not_touched) {
   Graph g;
   Builder b(g);
   const auto leaf = [&](const char* name, Shape shape) {
@@ -105,9 +105,9 @@ TEST(Remake, an_output_is_not_touched) {
   const Value loss = b.add1(Sum{"sbf->", DType::f64}, {z});
   const std::map<Value, Value> cot = backward(b, loss);
   g.outputs = {{"dx", cot.at(x)}, {"dw", cot.at(w)}, {"y", y}};
-  EXPECT_FALSE(remake(g));
+  EXPECT_FALSE(rematerialize(g));
   g.outputs.erase("y");
-  EXPECT_TRUE(remake(g));
+  EXPECT_TRUE(rematerialize(g));
   EXPECT_NO_THROW(verify(g));
   EXPECT_EQ(still_kept(g), 0);
 }

@@ -10,11 +10,11 @@
 namespace megalith {
 
 // One of each rank.
-class Desk {
+class WatchMailbox {
  public:
   enum class Wish { none, farewell, failed };
 
-  Desk();
+  WatchMailbox();
 
   // The main thread's side.
   void doing(const std::string* what);

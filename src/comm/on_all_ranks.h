@@ -9,13 +9,13 @@
 namespace megalith {
 
 // The error of another rank, which it tells itself.
-struct ToldElsewhere : Error {
+struct ReportedByOtherRank : Error {
   using Error::Error;
 };
 
 // Runs f on every rank. If it throws an Error on any, all throw: the first of the failing ranks its own, the others
-// ToldElsewhere. To be called by all ranks.
-void together(Ranks& ranks, const std::function<void()>& f);
+// ReportedByOtherRank. To be called by all ranks.
+void on_all_ranks(Ranks& ranks, const std::function<void()>& f);
 
 // f's result. An error of f ends all ranks with one line that names this one; alone it is thrown on.
 int tell_errors(Ranks& ranks, const std::function<int()>& f);

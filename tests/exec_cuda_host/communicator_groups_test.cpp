@@ -1,5 +1,5 @@
 // Which communicators plans need, and that ranks agree on them. No GPU is asked.
-#include "exec/cuda/cliques.h"
+#include "exec/cuda/communicator_groups.h"
 
 #include <gtest/gtest.h>
 
@@ -32,36 +32,38 @@ Type split_over(AxisSet a) {
 
 }  // namespace
 
-TEST(Cliques, of_relayouts) {
+TEST(CommunicatorGroups, of_relayouts) {
   const Mesh mesh = make_mesh({2, 1, 2, 1});
-  const auto at = [&](const Relayout& op, int rank) { return clique_of(op, mesh, mesh.coord(rank)); };
+  const auto at = [&](const Relayout& op, int rank) { return communicator_group_of(op, mesh, mesh.coord(rank)); };
   const Relayout sum = op_of(mesh, partial_over(groups::data), {groups::data}, kSame, 2);
-  EXPECT_EQ(at(sum, 1), (Clique{Clique::collective, 2, {1, 3}}));
+  EXPECT_EQ(at(sum, 1), (CommunicatorGroup{CommunicatorGroup::collective, 2, {1, 3}}));
   EXPECT_EQ(at(op_of(mesh, split_over(groups::kv_heads), {groups::kv_heads}, split(1), 0), 3),
-            (Clique{Clique::pairwise, 0, {2, 3}}));
+            (CommunicatorGroup{CommunicatorGroup::pairwise, 0, {2, 3}}));
   EXPECT_EQ(at(op_of(mesh, split_over(groups::kv_heads), {groups::kv_heads}, kPartial, 0), 3), std::nullopt);
   EXPECT_EQ(at(op_of(mesh, partial_over(groups::context), {groups::context}, kSame, 0), 0), std::nullopt)
       << "an axis of one rank";
   EXPECT_EQ(describe(sum, mesh, *at(sum, 1), "layer 3"), "all_reduce over dp, layer 3, ranks 1 3");
 }
 
-TEST(Cliques, ranks_agree_on_all_of_them) {
-  const std::vector<std::vector<Clique>> asked = {
-      {{Clique::collective, 0, {0, 2}}, {Clique::link, 1, {0, 1}}},
-      {{Clique::link, 1, {0, 1}}, {Clique::collective, 0, {1, 3}}, {Clique::link, 1, {3, 1}}},
-      {{Clique::collective, 0, {0, 2}}},
-      {{Clique::collective, 0, {1, 3}}, {Clique::link, 1, {3, 1}}}};
-  const std::vector<Clique> want = {{Clique::collective, 0, {0, 2}},
-                                    {Clique::collective, 0, {1, 3}},
-                                    {Clique::link, 1, {0, 1}},
-                                    {Clique::link, 1, {3, 1}}};
+TEST(CommunicatorGroups, ranks_agree_on_all_of_them) {
+  const std::vector<std::vector<CommunicatorGroup>> asked = {
+      {{CommunicatorGroup::collective, 0, {0, 2}}, {CommunicatorGroup::link, 1, {0, 1}}},
+      {{CommunicatorGroup::link, 1, {0, 1}},
+       {CommunicatorGroup::collective, 0, {1, 3}},
+       {CommunicatorGroup::link, 1, {3, 1}}},
+      {{CommunicatorGroup::collective, 0, {0, 2}}},
+      {{CommunicatorGroup::collective, 0, {1, 3}}, {CommunicatorGroup::link, 1, {3, 1}}}};
+  const std::vector<CommunicatorGroup> want = {{CommunicatorGroup::collective, 0, {0, 2}},
+                                               {CommunicatorGroup::collective, 0, {1, 3}},
+                                               {CommunicatorGroup::link, 1, {0, 1}},
+                                               {CommunicatorGroup::link, 1, {3, 1}}};
   harness::run_ranks(4, [&](Ranks& ranks) { EXPECT_EQ(agree(ranks, asked[size_t(ranks.rank())]), want); });
 }
 
-TEST(Cliques, what_a_member_does_not_ask_for_is_an_error) {
+TEST(CommunicatorGroups, what_a_member_does_not_ask_for_is_an_error) {
   harness::run_ranks(2, [&](Ranks& ranks) {
-    std::vector<Clique> mine;
-    if (ranks.rank() == 0) mine.push_back({Clique::collective, 0, {0, 1}});
+    std::vector<CommunicatorGroup> mine;
+    if (ranks.rank() == 0) mine.push_back({CommunicatorGroup::collective, 0, {0, 1}});
     EXPECT_THROW(agree(ranks, mine), Error);
   });
 }
