@@ -1,6 +1,8 @@
-// An f32 number as two of 16 bits: the nearest bf16, and what that lacks. Nothing is lost, so that weights which a
-// model computes with in bf16 need 2 more bytes for their f32 value, not 4. Of two bf16 equally near it is the one
-// further from zero: to the even one no 16 bits could tell the way back. NaN stays some NaN.
+// An f32 number as two halves of 16 bits: the nearest bf16, and the low half. join_float() restores every bit. So a
+// weight that the model reads in bf16 needs 2 more bytes for its f32 value, not 4.
+//
+// Ties round away from zero, not to even: with ties to even the low half could not restore the f32 number. NaN stays
+// some NaN.
 #pragma once
 #include <cstddef>
 #include <span>

@@ -1,4 +1,4 @@
-// What all ranks must do, or fail in, as one.
+// Work that succeeds on all ranks or fails on all.
 #pragma once
 #include <functional>
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace megalith {
 
-// The error of another rank, which it tells itself.
+// An error that another rank reports. This rank says nothing of it.
 struct ReportedByOtherRank : Error {
   using Error::Error;
 };
 
-// Runs f on every rank. If it throws an Error on any, all throw: the first of the failing ranks its own, the others
-// ReportedByOtherRank. To be called by all ranks.
+// Runs f; all ranks must call it. If f throws an Error on any rank, all ranks throw. The first failing rank throws its
+// own error, the others ReportedByOtherRank.
 void on_all_ranks(Ranks& ranks, const std::function<void()>& f);
 
-// f's result. An error of f ends all ranks with one line that names this one; alone it is thrown on.
+// Returns f's result. An error of f ends all ranks, with one line that names this rank. A single rank throws it.
 int tell_errors(Ranks& ranks, const std::function<int()>& f);
 
 // Error on all ranks unless each gives the same texts as the first rank that has the same `among`. `what`: what each

@@ -1,4 +1,4 @@
-// Where a rank's main thread and its watch thread leave word for each other.
+// Messages between a rank's main thread and its watch thread. Each rank has one mailbox.
 #pragma once
 #include <condition_variable>
 #include <mutex>
@@ -9,7 +9,6 @@
 
 namespace megalith {
 
-// One of each rank.
 class WatchMailbox {
  public:
   enum class Wish { none, farewell, failed };

@@ -11,7 +11,7 @@
 
 namespace megalith {
 
-enum class Reduction : u8 { partial, max };  // what a split letter that is summed away leaves behind
+enum class Reduction : u8 { partial, max };  // of a split letter that is summed: over the ranks a sum or a maximum
 
 struct LayoutRule {
   std::string spec;  // "sbk,nk->sbn": one letter a dim; a letter missing on the right is summed over

@@ -1,11 +1,11 @@
-// Main weights as a rank keeps them (base/split_float.h): the weights in compute precision, and what those lack.
+// Main weights as a rank stores them (base/split_float.h): the weights in compute precision, and their low halves.
 #pragma once
 #include "graph/relayout_op.h"
 
 namespace megalith {
 
-// Takes f32 values apart, in place. Inputs: x, bf16_half, and with `low_half` low_half -> bf16_half, (low_half): bf16
-// and u16; without the rest also f16.
+// Splits f32 values, in place. Inputs: x, bf16_half, and with `low_half` low_half -> bf16_half, (low_half), which are
+// bf16 and u16. Without `low_half` the first may be f16.
 struct SplitMain {
   static constexpr std::string_view name = "split_main";
   int ndim = 0;

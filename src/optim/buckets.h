@@ -1,12 +1,12 @@
-// Buckets: flat stretches of memory that hold many parameters' gradients, or their weights, so that data-parallel ranks
-// can reduce, cut and gather them as one. As the distributed optimizer (ZeRO-1; Rajbhandari et al. 2020) has it: each
-// rank reduces and updates its part of a bucket, and the new weights are gathered. docs/layouts.md, section 6.
+// Buckets: flat memory with the gradients, or the weights, of many parameters. Data-parallel ranks reduce-scatter and
+// all-gather a bucket at once. This is the distributed optimizer (ZeRO-1; Rajbhandari et al. 2020): each rank reduces
+// and updates its part of a bucket, then all ranks gather the new weights. docs/layouts.md, section 6.
 //
-// A bucket's value is [t, n]: t runs over the ranks that hold different parts of its parameters (split over tp), n over
-// one rank's memory: the local blocks of the members one behind another, each in memory order. It is cut along n.
+// A bucket's value is [t, n]. t runs over the tensor-parallel ranks, which hold different parts of the parameters. n
+// runs over one rank's memory: the local blocks of the members in order. Data-parallel ranks split n.
 //
-// A stacked bucket is of parameters that must stay whole (Granularity::matrix). They are of one type, and the bucket's
-// value is [k, ...]: k numbers them. It is cut along k, so that each rank updates as many whole parameters as the
+// A stacked bucket holds parameters that must not be split (Granularity::matrix). All have one type. The bucket's value
+// is [k, ...], where k numbers them, and data-parallel ranks split k. Each rank updates as many parameters as the
 // others; zeros fill up the last bucket.
 #pragma once
 #include <string>

@@ -1,8 +1,8 @@
-// What a run is asked from outside while it trains: by signals to save or to leave, and by the clock to leave
-// (--exit-duration-in-mins). What any rank was told is told to all, and all act after the same iteration.
+// Requests to save or to stop while a run trains. Signals ask for either, the clock (--exit-duration-in-mins) asks to
+// stop. A request to one rank reaches all ranks, and all act after the same iteration.
 //
-// Ranks exchange this word on the control plane between steps: after each, or, where steps are shorter than 50 ms,
-// after so many as take that long. A GPU has its next step in the queue meanwhile.
+// Ranks exchange requests on the control plane between steps, at most every 50 ms. Meanwhile a GPU has its next step in
+// the queue.
 #pragma once
 #include <chrono>
 
@@ -13,8 +13,8 @@
 
 namespace megalith {
 
-// How a run ends that a signal asked for, beside 0 (the state is saved) and 128 + the signal (it is not; and SIGINT
-// always): start it again. HTCondor takes this number so by custom, Slurm by RequeueExit.
+// The exit code that asks for the run to be started again: by custom in HTCondor, by RequeueExit in Slurm. A run that a
+// signal ends has code 0 if its state is saved, else 128 + the signal. SIGINT always gives the latter.
 inline constexpr int kRequeue = 85;
 
 class StopRequests {

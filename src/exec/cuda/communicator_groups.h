@@ -1,5 +1,5 @@
-// Who talks to whom: the sets of ranks that need a communicator. All ranks agree on the list of all of them before any
-// is made, since making one takes all its members at the same time.
+// Communicator groups: the sets of ranks that need an NCCL communicator. Creating one needs all its members at the same
+// time. So all ranks agree on the list of all groups first.
 #pragma once
 #include <compare>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace megalith::cuda {
 
-// What is queued on one communicator is carried out in order, so what must not wait for one another has its own.
+// A communicator runs its collectives in order. Those that must not wait for each other need different communicators.
 struct CommunicatorGroup {
   enum Kind : u8 {
     collective,
