@@ -5,7 +5,8 @@
 //   CUDA_INJECTION64_PATH=build/bin/libgpu-trace.so GPU_TRACE_MS=4000 mpirun -n 4 build/bin/megalith pretrain-gpt ...
 // GPU_TRACE_MS: how many of the last milliseconds, 2000 if unset; whole steps of the end of a run, without evaluation
 // or saving. Transfers are NCCL's kernels; they count from when a GPU begins to wait for the others. Last come the
-// kernels that compute, by their time.
+// kernels that compute, by their time. GPU_TRACE_SPANS=FILE: all that ran goes into FILE.RANK, for
+// scripts/trace-waiting.
 #include <cupti.h>
 #include <cxxabi.h>
 #include <fmt/format.h>
@@ -132,6 +133,19 @@ std::string computing_kernels(const std::vector<Ran>& ran, Nanoseconds length) {
   return text;
 }
 
+// A line for each kernel and copy: when it began and ended, its stream, whether it is a transfer, a copy or computes.
+void write_spans(const std::string& path, const std::vector<Ran>& ran) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (!file) return fmt::print(stderr, "gpu-trace: {} cannot be written\n", path);
+  for (const Ran& r : ran)
+    fmt::print(file, "{} {} {} {} {}\n", r.span.begin, r.span.end, r.stream,
+               r.transfer ? "transfer"
+               : r.copy   ? "copy"
+                          : "computes",
+               *r.name);
+  std::fclose(file);
+}
+
 void report() {
   cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   const std::lock_guard hold(trace().busy);
@@ -174,6 +188,8 @@ void report() {
     text += fmt::format("  stream {:3} {:<48} {:5} times, {:8.1f} ms, nothing computed for {:7.1f}\n", key.second,
                         key.first.substr(0, 48), k.times, k.busy, k.alone);
   fmt::print(stderr, "{}{}", text, computing_kernels(trace().ran, length));
+  if (const char* spans = std::getenv("GPU_TRACE_SPANS"))
+    write_spans(fmt::format("{}.{}", spans, rank ? rank : "0"), trace().ran);
 }
 
 }  // namespace

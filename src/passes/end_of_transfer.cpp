@@ -1,6 +1,7 @@
 #include "passes/end_of_transfer.h"
 
 #include <algorithm>
+#include <set>
 
 #include "graph/relayout_op.h"
 #include "passes/pass.h"
@@ -10,6 +11,17 @@ namespace megalith {
 bool adds_to_gradient(const Graph& g, const Node& n) {
   return std::ranges::any_of(
       n.op.aliases(), [&](const Alias& a) { return a.must && g.info(n.ins[size_t(a.in)]).role == Role::gradient; });
+}
+
+void move_nodes(Graph& g, size_t to, const std::vector<size_t>& moved) {
+  const std::set<size_t> going(moved.begin(), moved.end());
+  std::vector<Node> nodes;
+  for (size_t i = 0; i <= g.nodes.size(); ++i) {
+    if (i == to)
+      for (const size_t k : moved) nodes.push_back(g.nodes[k]);
+    if (i < g.nodes.size() && !going.count(i)) nodes.push_back(g.nodes[i]);
+  }
+  set_nodes(g, std::move(nodes));
 }
 
 void end_before_reader(Graph& g, Value begun) {

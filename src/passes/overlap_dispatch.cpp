@@ -1,11 +1,15 @@
 // Tokens on their way to experts and back, beside work that does not need them. A transfer is begun on a lane where its
 // input is made, and ended where its result is read first. Between the two are:
 //   forward    gather of the tokens: the router
-//   backward   gather of cotangents: weight gradients of the part before
+//   backward   gather of cotangents: weight gradients of the part before, and of the first product of the experts
+//   before
 //              gather of the tokens once more: the same, and the gradients of the experts' products
-//              sum of the tokens' gradient: the experts' weight gradients, which move behind it
-// For the last two the norm's result is kept, where the norm's gradient would make it again (passes/rematerialize.cpp).
-// The forward's sum has nothing beside it, as its result is read at once. Results are the same to the bit.
+//              sum of the weights' gradient: the sum of a rank's own rows
+//              sum of the tokens' gradient: the weight gradient of the experts' second product, which moves behind it
+// The small sum goes before the large one. Behind it, its blocks would find products on all multiprocessors. For tokens
+// that are gathered once more the norm's result is kept, where the norm's gradient would make it again
+// (passes/rematerialize.cpp). The forward's sum has nothing beside it, as its result is read at once. Results are the
+// same to the bit.
 #include <algorithm>
 #include <set>
 
@@ -33,6 +37,7 @@ class BesideTokens {
   bool run() {
     for (const Value v : transfers_) put_weights_behind(v);
     for (const Value v : transfers_) begin_early(v);
+    for (const Value v : rows_again_) put_off(v);
     return changed_;
   }
 
@@ -42,9 +47,9 @@ class BesideTokens {
   size_t place(Value v) const { return size_t(g_.info(v).node); }
   Node& node(Value v) { return g_.nodes[place(v)]; }
 
+  static bool finds_rows(const Node& n) { return n.op.get_if<ExpertRows>() || n.op.get_if<ExpertParts>(); }
   static bool needs_tokens(const Node& n) {
-    return n.op.get_if<GatherRows>() || n.op.get_if<GatherWeights>() || n.op.get_if<ExpertRows>() ||
-           n.op.get_if<ExpertParts>();
+    return n.op.get_if<GatherRows>() || n.op.get_if<GatherWeights>() || finds_rows(n);
   }
   static bool gives_tokens(const Node& n) { return n.op.get_if<CombineRows>() || n.op.get_if<GatherWeightsGrad>(); }
   static const Relayout* between_ranks(const Node& n) {
@@ -99,8 +104,8 @@ class BesideTokens {
     return out;
   }
 
-  // The sum of the tokens' gradient goes first, then what is small, then the experts' weight gradients. A small kernel
-  // lets the transfer's blocks in before a product takes all multiprocessors.
+  // The sum of the tokens' gradient goes first, then the router's gradient, then the experts' weight gradients. A small
+  // kernel lets the transfer's blocks in before a product takes all multiprocessors.
   void put_weights_behind(Value sum) {
     const size_t i = place(sum);
     const Node& n = g_.nodes[i];
@@ -110,14 +115,24 @@ class BesideTokens {
     while (from > 0 && !moves_tokens(g_.nodes[from - 1])) --from;
     const Indices weights = weights_between(from, i), again = gathered_again(i);
     if (weights.empty() && again.empty()) return;
-    Indices moved;
-    for (size_t k = from; k < i; ++k)
-      if (g_.nodes[k].op.get_if<GatherWeightsGrad>() && first_reader(g_.nodes[k].outs[0]) > i) moved.push_back(k);
     size_t to = i + 1;
-    while (to < g_.nodes.size() && moves_tokens(g_.nodes[to])) moved.push_back(to++);
+    while (to < g_.nodes.size() && moves_tokens(g_.nodes[to])) ++to;
+    Indices moved = readers_of_sums(i + 1, to);
     moved.insert(moved.end(), weights.begin(), weights.end());
     moved.insert(moved.end(), again.begin(), again.end());
+    for (const size_t k : again)
+      if (g_.nodes[k].op.get_if<GatherRows>()) rows_again_.push_back(g_.nodes[k].outs[0]);
     rearrange(to, moved);
+  }
+  // What can go to `to` and reads the transfers [from, to): the router's gradient.
+  Indices readers_of_sums(size_t from, size_t to) const {
+    Indices out;
+    for (size_t i = from; i < to; ++i) {
+      const size_t k = first_reader(g_.nodes[i].outs[0]);
+      if (k < to || k == g_.nodes.size() || between_ranks(g_.nodes[k])) continue;
+      if (std::ranges::all_of(g_.nodes[k].ins, [&](Value v) { return g_.info(v).node < int(to); })) out.push_back(k);
+    }
+    return out;
   }
 
   // Behind the sum at i: the gather of a norm's result that the norm's gradient makes again, and the rows and the
@@ -181,6 +196,7 @@ class BesideTokens {
     if (const size_t at = earliest(place(v)); has_work(at, place(v), phase)) rearrange(at, {place(v)});
     const size_t reader = first_reader(v);
     if (gathers_tokens(node(v)) && moves_tokens(g_.nodes[reader])) return;
+    if (finds_rows(g_.nodes[reader])) return;  // on the lane the choice would go behind the tokens
     if (g_.nodes[reader].phase != phase || !has_work(place(v) + 1, reader, phase)) return;
     put_small_first(place(v), reader);
     Relayout op = *node(v).op.get_if<Relayout>();
@@ -198,22 +214,41 @@ class BesideTokens {
     }
   }
 
+  // Rows that are made again and the weight gradient that reads them go beside the next gather of cotangents.
+  void put_off(Value rows) {
+    const size_t from = place(rows);
+    size_t to = from;
+    while (to < g_.nodes.size() && !ends_gather_of_cotangents(g_.nodes[to])) {
+      if (gathers_tokens(g_.nodes[to]) && !g_.nodes[to].op.lane()) return;
+      ++to;
+    }
+    if (to == g_.nodes.size()) return;
+    Indices moved = {from};
+    std::set<Value> late = {rows};
+    for (size_t k = from + 1; k < to; ++k) {
+      const Node& n = g_.nodes[k];
+      if (!reads(n, late)) continue;
+      if (n.phase != Phase::update && !ends_gradient(n)) return;
+      moved.push_back(k), late.insert(n.outs.begin(), n.outs.end());
+    }
+    rearrange(to, moved);
+  }
+  bool ends_gather_of_cotangents(const Node& n) const {
+    if (!n.op.get_if<Wait>() || n.phase != Phase::backward || !of_tokens_.count(n.ins[0])) return false;
+    const Node& gather = g_.nodes[place(n.ins[0])];
+    const int maker = g_.info(gather.ins[0]).node;
+    return gathers_tokens(gather) && maker >= 0 && g_.nodes[size_t(maker)].phase == Phase::backward;
+  }
+
   // The nodes `moved`, in their order, go before what stands at place `to`.
   void rearrange(size_t to, const Indices& moved) {
-    const std::set<size_t> going(moved.begin(), moved.end());
-    std::vector<Node> nodes;
-    for (size_t i = 0; i <= g_.nodes.size(); ++i) {
-      if (i == to)
-        for (const size_t k : moved) nodes.push_back(g_.nodes[k]);
-      if (i < g_.nodes.size() && !going.count(i)) nodes.push_back(g_.nodes[i]);
-    }
-    set_nodes(g_, std::move(nodes));
+    move_nodes(g_, to, moved);
     changed_ = true;
   }
 
   Graph& g_;
   std::set<Value> outputs_, of_tokens_;
-  std::vector<Value> transfers_;
+  std::vector<Value> transfers_, rows_again_;
   bool changed_ = false;
 };
 

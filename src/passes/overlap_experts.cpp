@@ -158,14 +158,7 @@ class BesideShared {
 
   // The nodes `moved`, in their order, go before what stands at place `to`; what has begun ends before it is read.
   void rearrange(size_t to, const Indices& moved) {
-    const std::set<size_t> going(moved.begin(), moved.end());
-    std::vector<Node> nodes;
-    for (size_t i = 0; i <= g_.nodes.size(); ++i) {
-      if (i == to)
-        for (const size_t k : moved) nodes.push_back(g_.nodes[k]);
-      if (i < g_.nodes.size() && !going.count(i)) nodes.push_back(g_.nodes[i]);
-    }
-    set_nodes(g_, std::move(nodes));
+    move_nodes(g_, to, moved);
     for (const Value v : begun_) end_before_reader(g_, v);
     begun_.clear();
     changed_ |= !moved.empty();

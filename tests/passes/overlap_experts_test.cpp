@@ -1,36 +1,17 @@
 // Tokens go to experts and back beside the shared expert; and what a simulated GPU gains.
 #include <gtest/gtest.h>
 
-#include "exec/sim/simulator.h"
-#include "models/gpt/gpt.h"
-#include "ops/all.h"
-#include "passes/gradients.h"
-#include "passes/pass.h"
-#include "plan/plan.h"
-#include "small_models.h"
+#include "mixture_graph.h"
 
 namespace megalith {
 
 namespace {
 
-ModelConfig mixture() {
-  ModelConfig c = llama();
-  c.moe.num_experts = 4, c.moe.ffn_hidden_size = 12, c.moe.shared_expert_intermediate_size = 20;
-  c.moe.aux_loss_coeff = {0.1};
+ModelConfig with_shared(ModelConfig c, i64 width) {
+  c.moe.shared_expert_intermediate_size = width, c.moe.aux_loss_coeff = {0.1};
   return c;
 }
-
-Graph trained(const ModelConfig& model, const Mesh& mesh, const ParallelStyle& style = {}, DType dtype = DType::f32) {
-  Graph g;
-  g.mesh = mesh;
-  Builder b(g);
-  BuildMode mode;
-  mode.batch = 4, mode.precision = computing_in(dtype);
-  const Built gpt = Gpt(model, style).build_whole(b, mode);
-  add_gradients(b, gpt.parameters, gpt.terms);
-  run_passes(g, standard_passes());
-  return g;
-}
+ModelConfig mixture() { return with_shared(small_mixture(), 20); }
 
 // Of the transfers between ranks of experts in layer 1: "forward all_gather", and the ops of the shared expert between
 // its beginning and its end; its weight gradients are of no module.
@@ -56,8 +37,9 @@ bool has(const std::vector<std::string>& ops, const char* op) { return std::rang
 // On ranks of tp the last product of the shared expert adds nothing, and can stand beside the sum.
 TEST(OverlapExperts, the_shared_expert_is_beside_what_goes_to_experts_and_back) {
   for (const bool tensor : {false, true}) {
-    Graph g = trained(mixture(), tensor ? make_mesh({.tp_kv = 2, .ep = 2, .etp = 1}) : make_mesh({.dp = 4, .ep = 4}),
-                      {.sequence_parallel = tensor});
+    Graph g =
+        trained_mixture(mixture(), tensor ? make_mesh({.tp_kv = 2, .ep = 2, .etp = 1}) : make_mesh({.dp = 4, .ep = 4}),
+                        {.sequence_parallel = tensor});
     EXPECT_TRUE(beside(g).empty());
     const size_t nodes = g.nodes.size();
     run_passes(g, {{"overlap-experts", overlap_experts}});
@@ -79,26 +61,15 @@ TEST(OverlapExperts, the_shared_expert_is_beside_what_goes_to_experts_and_back) 
 TEST(OverlapExperts, nothing_happens_without_both) {
   ModelConfig plain = mixture();
   plain.moe.shared_expert_intermediate_size = 0;
-  Graph no_shared = trained(plain, make_mesh({.dp = 4, .ep = 4})), one_rank = trained(mixture(), make_mesh({}));
+  Graph no_shared = trained_mixture(plain, make_mesh({.dp = 4, .ep = 4}));
+  Graph one_rank = trained_mixture(mixture(), make_mesh({}));
   EXPECT_FALSE(overlap_experts(no_shared));
   EXPECT_FALSE(overlap_experts(one_rank));
 }
 
 TEST(OverlapExperts, a_simulated_gpu_waits_less) {
-  ModelConfig model = mixture();
-  model.hidden_size = 2048, model.num_attention_heads = 16, model.num_query_groups = 16, model.kv_channels = 128;
-  model.seq_length = model.max_position_embeddings = 1024;
-  model.moe.num_experts = 16, model.moe.ffn_hidden_size = 1408, model.moe.shared_expert_intermediate_size = 5632;
-  const Mesh mesh = make_mesh({.dp = 4, .ep = 4});
-  const auto exposed = [&](bool overlapped) {
-    Graph g = trained(model, mesh, {}, DType::bf16);
-    if (overlapped) overlap_experts(g);
-    const Plan plan = plan_memory(mesh, {{"step", &g, {Phase::forward, Phase::backward}}},
-                                  [](const Graph&, const Node&) { return i64{0}; });
-    const sim::Estimate e = simulate(plan, plan.programs[0], sim::h200());
-    return e.by_op.at("relayout").seconds + (overlapped ? e.by_op.at("wait").seconds : 0);
-  };
-  EXPECT_LT(exposed(true), 0.6 * exposed(false));
+  const ModelConfig model = with_shared(wide_mixture(), 5632);
+  EXPECT_LT(seconds_waited(model, overlap_experts), 0.6 * seconds_waited(model, nullptr));
 }
 
 }  // namespace megalith
