@@ -1,8 +1,12 @@
-"""BERT-large or T5-large as transformers trains it with torch.compile: encoder_peer.py bert|t5 BATCH STEPS [small].
+"""BERT-large or T5-large as transformers trains it with torch.compile: encoder_peer.py bert|t5 BATCH STEPS [small]
+[after FILE].
 
 A step: forward, backward, clipping and fused AdamW in bf16 autocast with f32 weights, no dropout. Sequences are of 512,
-T5's decoder has 128. The last line is the median time of a step, without the first three. `small` makes both models
-tiny and runs them on the CPU, to try the program."""
+T5's decoder has 128. The last line is the median time of a step, without the first three, and the most memory that
+PyTorch held. `small` makes both models tiny and runs them on the CPU, to try the program. `after FILE`: compiled and
+warm, the program gives its activations back, and takes the timed steps once FILE is there. So two peers compile at
+once, and each is timed alone."""
+import os
 import statistics
 import sys
 import time
@@ -11,7 +15,9 @@ import torch
 from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration
 
 kind, batch, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-small = sys.argv[4:] == ["small"]
+small = "small" in sys.argv[4:]
+signal = sys.argv[sys.argv.index("after") + 1] if "after" in sys.argv else None
+warm = 3
 device = "cpu" if small else "cuda"
 layers, width, heads, inner, vocab = (2, 64, 2, 128, 512) if small else (24, 1024, 16, 4096, 30592)
 torch.manual_seed(1)
@@ -25,15 +31,19 @@ def make_bert():
     return BertForMaskedLM(config)
 
 
-# v1.1: gated, 64 to a head, inner width 2816.
+# v1.1: gated, 64 to a head, inner width 2816, a head of its own.
 def make_t5():
-    return T5ForConditionalGeneration(
-        T5Config(
-            vocab_size=vocab, d_model=width, d_kv=width // heads, d_ff=inner if small else 2816, num_layers=layers,
-            num_heads=heads, dropout_rate=0.0, feed_forward_proj="gated-gelu", decoder_start_token_id=0, pad_token_id=0))
+    config = T5Config(
+        vocab_size=vocab, d_model=width, d_kv=width // heads, d_ff=inner if small else 2816, num_layers=layers,
+        num_heads=heads, dropout_rate=0.0, feed_forward_proj="gated-gelu", tie_word_embeddings=False, use_cache=False,
+        decoder_start_token_id=0, pad_token_id=0)
+    if T5ForConditionalGeneration._supports_sdpa:
+        config._attn_implementation = "sdpa"
+    return T5ForConditionalGeneration(config)
 
 
 model = {"bert": make_bert, "t5": make_t5}[kind]().to(device).train()
+print(f"{kind}: {sum(p.numel() for p in model.parameters())} parameters", flush=True)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 run = model if small else torch.compile(model)
 # All keys of a sequence are real in these samples, so neither model gets a mask.
@@ -41,8 +51,20 @@ x = torch.randint(0, vocab, (batch, 512), device=device)
 labels = torch.randint(0, vocab, (batch, 512 if kind == "bert" else 128), device=device)
 if kind == "bert":
     labels[torch.rand(labels.shape, device=device) > 0.15] = -100
+
+
+def wait_for(path):
+    print("warm", flush=True)
+    if not small:
+        torch.cuda.empty_cache()
+    while not os.path.exists(path):
+        time.sleep(0.05)
+
+
 times = []
-for _ in range(steps):
+for step in range(steps):
+    if step == warm and signal:
+        wait_for(signal)
     if not small:
         torch.cuda.synchronize()
     began = time.perf_counter()
@@ -55,5 +77,6 @@ for _ in range(steps):
     value = loss.item()
     times.append(time.perf_counter() - began)
     print(f"{1e3 * times[-1]:.2f} ms, loss {value:.4f}", flush=True)
-middle = statistics.median(times[3:])
-print(f"{kind}: {1e3 * middle:.2f} ms a step, {x.numel() / middle:.0f} encoder tokens/s")
+middle = statistics.median(times[warm:])
+held = 0 if small else torch.cuda.max_memory_reserved() / 2**30
+print(f"{kind}: {1e3 * middle:.2f} ms a step, {x.numel() / middle:.0f} encoder tokens/s, {held:.1f} GiB")
