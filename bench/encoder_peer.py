@@ -1,11 +1,11 @@
-"""BERT-large or T5-large as transformers trains it with torch.compile: encoder_peer.py bert|t5 BATCH STEPS [small]
+"""BERT-large or T5-large as transformers trains it with torch.compile: encoder_peer.py bert|t5 BATCH STEPS [small] [layers]
 [after FILE].
 
 A step: forward, backward, clipping and fused AdamW in bf16 autocast with f32 weights, no dropout. Sequences are of 512,
 T5's decoder has 128. The last line is the median time of a step, without the first three, and the most memory that
-PyTorch held. `small` makes both models tiny and runs them on the CPU, to try the program. `after FILE`: compiled and
-warm, the program gives its activations back, and takes the timed steps once FILE is there. So two peers compile at
-once, and each is timed alone."""
+PyTorch held. `small` makes both models tiny and runs them on the CPU, to try the program. `layers` compiles each layer
+by itself, where that of the whole model takes too long. `after FILE`: compiled and warm, the program gives its
+activations back, and takes the timed steps once FILE is there. So two peers compile at once, and each is timed alone."""
 import os
 import statistics
 import sys
@@ -45,7 +45,10 @@ def make_t5():
 model = {"bert": make_bert, "t5": make_t5}[kind]().to(device).train()
 print(f"{kind}: {sum(p.numel() for p in model.parameters())} parameters", flush=True)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-run = model if small else torch.compile(model)
+parts = [m for m in model.modules() if type(m).__name__ in ("BertLayer", "T5Block")] if "layers" in sys.argv else []
+for part in [] if small else parts:
+    part.compile()
+run = model if small or parts else torch.compile(model)
 # All keys of a sequence are real in these samples, so neither model gets a mask.
 x = torch.randint(0, vocab, (batch, 512), device=device)
 labels = torch.randint(0, vocab, (batch, 512 if kind == "bert" else 128), device=device)
