@@ -1,135 +1,29 @@
-// megalith retro build: the neighbours of the samples of a run of pretrain-retro.
-#include <filesystem>
+// megalith retro build, on one rank or several.
+#include <omp.h>
 
-#include "base/canonical_path.h"
+#include <cstdlib>
+
 #include "base/log.h"
 #include "cli/command.h"
-#include "cli/model_source.h"
-#include "config/show.h"
-#include "data/blend.h"
-#include "data/build_datasets.h"
-#include "data/indexed_dataset.h"
-#include "data/retro/neighbors.h"
-#include "data/retro/project.h"
-#include "settings/megatron_flags.h"
-#include "settings/schedules.h"
+#include "cli/retro_build.h"
+#include "comm/on_all_ranks.h"
 
 namespace megalith {
-
-namespace {
-
-struct RetroBuildFlags {
-  std::string database_path;  // empty: the training documents of the data
-  i64 point_size = 512, keep = 20;
-  Options options;
-};
-
-void list_fields(RetroBuildFlags& c, config::FieldList& f) {
-  f.group("Neighbours: megalith retro build [these flags] [the flags of pretrain-retro]");
-  f.add("retro-database-path", c.database_path,
-        "Dataset whose chunks are the database; left out: the training documents of --data-path.")
-      .shown_as("PREFIX");
-  f.add("retro-point-size", c.point_size, "Numbers of the point that stands for a chunk, a multiple of 64.");
-  f.add("retro-query-num-neighbors-save", c.keep, "Neighbours of each chunk that the files keep.");
-  list_fields(c.options, f);
-}
-
-// What of a training run's flags the neighbours do not depend on may be left out.
-void settle(Options& o) {
-  ModelConfig& m = o.model;
-  o.trains = m.architecture = Architecture::retro;
-  if (m.num_layers == 0) m.num_layers = 12;
-  if (m.num_attention_heads == 0) m.num_attention_heads = 1;
-  if (m.hidden_size == 0) m.hidden_size = 64 * m.num_attention_heads;
-  if (o.train.micro_batch_size == 0) o.train.micro_batch_size = 1;
-  if (o.optimizer.lr == 0) o.optimizer.lr = 1, o.optimizer.min_lr = 0;
-  o.train.load.clear();  // the samples are those of the whole run
-}
-
-std::string prefix_of(const Options& o) {
-  const DataConfig& d = o.data;
-  check(
-      !d.mock_data && d.data_path.size() == 1,
-      "retro build reads one dataset: give --data-path PREFIX, of several what megalith merge-datasets makes of them");
-  return d.data_path[0];
-}
-
-ChunkDatabase make_database(const RetroBuildFlags& flags, const std::string& prefix) {
-  const DataConfig& d = flags.options.data;
-  const auto source = std::make_shared<IndexedDataset>(prefix);
-  Range documents{0, source->sequences()};
-  if (flags.database_path.empty()) {
-    const auto train = split_ranges(parse_split(d.split.empty() ? kDefaultSplit : d.split), documents.size())[0];
-    check(train && train->size() > 0, "--split \"{}\" gives no documents to training, which would be the database",
-          d.split);
-    documents = *train;
-  }
-  return ChunkDatabase::cut(source, documents, flags.options.model.retro.chunk_length, d.eod);
-}
-
-const GptDataset& gpt_samples(const Dataset& set, const std::string& prefix) {
-  const auto* samples = dynamic_cast<const GptDataset*>(&set);
-  check(samples != nullptr, "{} is not read as one dataset: give --data-path PREFIX alone", prefix);
-  return *samples;
-}
-
-void build_project(const RetroBuildFlags& flags) {
-  const Options& o = flags.options;
-  const std::string& dir = o.data.retro_project_dir;
-  check(!dir.empty(), "--retro-project-dir DIR is required: where the neighbours will be");
-  check(flags.keep >= o.model.retro.num_neighbors && flags.keep <= 1000,
-        "--retro-query-num-neighbors-save {}: want --retro-num-neighbors ({}) to 1000", flags.keep,
-        o.model.retro.num_neighbors);
-  check(flags.point_size >= 64 && flags.point_size % 64 == 0 && flags.point_size <= 4096,
-        "--retro-point-size {}: want a multiple of 64, to 4096", flags.point_size);
-  const std::string data = prefix_of(o),
-                    prefix = canonical_path(flags.database_path.empty() ? data : flags.database_path);
-  const Datasets sets = build_datasets(o.data, sample_counts(run_length(o)));
-  std::filesystem::create_directories(dir);
-  std::filesystem::remove(dir + "/config.json");  // until all else is whole
-  const ChunkDatabase database = make_database(flags, prefix);
-  database.save(chunks_file(dir));
-  RetroProject project{.chunk_length = o.model.retro.chunk_length,
-                       .seq_length = o.model.seq_length,
-                       .kept = flags.keep,
-                       .point_size = flags.point_size,
-                       .database = prefix,
-                       .chunks = database.size(),
-                       .splits = {}};
-  log::say("> {} chunks of {} tokens in the database of {}", database.size(), project.chunk_length, prefix);
-  const NeighborSearch search{.database = database,
-                              .chunk_length = project.chunk_length,
-                              .point_size = flags.point_size,
-                              .keep = flags.keep,
-                              .same_corpus = prefix == canonical_path(data)};
-  for (const auto& [split, set] :
-       {std::pair(Split::train, sets.train), {Split::valid, sets.valid}, {Split::test, sets.test}}) {
-    if (!set || set->size() == 0) continue;
-    write_neighbors(neighbors_file(dir, name_of(split)), gpt_samples(*set, data), search);
-    project.splits[name_of(split)] = {set->size(), digest_of_samples(*set)};
-    log::say("> neighbours of {} {} samples", set->size(), name_of(split));
-  }
-  write_project(dir, project);
-}
-
-}  // namespace
 
 int command_retro(int argc, const char* const* argv) {
   check(argc >= 2 && std::string_view(argv[1]) == "build",
         "it has one action: megalith retro build [flags of pretrain-retro]");
-  RetroBuildFlags flags;
-  config::FieldList fields = config::fields_of(flags);
-  Options& o = flags.options;
-  const std::vector<std::string> words(argv + 2, argv + argc);
-  take_parsed(o, config::parse_all(fields, words, megatron_flags()), argv[0]);
-  if (o.help) {
-    log::say("{}", config::help_text(fields));
+  const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
+  if (place.rank > 0) log::mute();
+  std::vector<const char*> words(argv, argv + argc);
+  words.erase(words.begin() + 1);
+  const std::unique_ptr<Ranks> ranks = join(place);
+  if (ranks->size() > 1 && !std::getenv("OMP_NUM_THREADS"))
+    omp_set_num_threads(std::max(1, omp_get_num_procs() / place.local_size));
+  return tell_errors(*ranks, [&] {
+    retro_build(int(words.size()), words.data(), *ranks);
     return 0;
-  }
-  settle(o);
-  complete_options(o);
-  build_project(flags);
-  return 0;
+  });
 }
 
 }  // namespace megalith

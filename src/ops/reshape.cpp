@@ -7,6 +7,9 @@ static std::string reversed(const std::string& spec) {
   return spec.substr(arrow + 2) + "->" + spec.substr(0, arrow);
 }
 
+// Where a dim of size 1 is cut off, its axes may stand there or with what is left: both ways join to the same.
+static bool is_of(const Result& r, const Type& t) { return r.shape == t.shape && r.layout.dims == t.layout.dims; }
+
 std::vector<Type> Reshape::infer(const InferArgs& a) const {
   const Type& x = a.ins.at(0);
   const Operand in{x.shape, x.layout, a.wants_grad.at(0)};
@@ -16,7 +19,7 @@ std::vector<Type> Reshape::infer(const InferArgs& a) const {
   }
   const Type& t = back_to[0];
   const Result forth = infer_reshape(a.mesh, reversed(spec), sizes, {t.shape, t.layout, true});
-  check(forth.shape == x.shape && forth.layout.dims == x.layout.dims, "{}: {} does not come from {}", spec,
+  check(is_of(forth, x) || is_of(infer_reshape(a.mesh, spec, sizes, in), t), "{}: {} does not come from {}", spec,
         to_string(x), to_string(t));
   Layout l = x.layout;
   l.dims = t.layout.dims;

@@ -68,6 +68,19 @@ TEST_F(RetroRuns, BuildsTheSameBytesTwice) {
   }
 }
 
+TEST_F(RetroRuns, RanksBuildTheBytesOfOne) {
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not there";
+  const std::string data = pairs(10);
+  must(build(data, "project"));
+  for (const int ranks : {2, 3}) {
+    const std::string name = fmt::format("of{}", ranks);
+    const Ran ran = megalith(build(data, name), {.ranks = ranks});
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    for (const char* file : {"config.json", "chunks.npy", "neighbors_train.npy", "neighbors_valid.npy"})
+      EXPECT_TRUE(slurp(*this / "project" + "/" + file) == slurp(*this / name + "/" + file)) << ranks << " " << file;
+  }
+}
+
 TEST_F(RetroRuns, RanksGiveTheLossesOfOne) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun is not there";
   const std::string data = pairs(10);

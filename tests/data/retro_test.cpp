@@ -199,6 +199,27 @@ TEST(Retro, bytes_do_not_depend_on_threads) {
   EXPECT_EQ(files.size(), 1u);
 }
 
+// Three ranks one after the other: what the first two send is there when rank 0 gathers.
+TEST(Retro, bytes_do_not_depend_on_ranks) {
+  const Corpus c;
+  const NeighborSearch search{.database = c.database, .chunk_length = kChunk, .point_size = 64, .keep = 2};
+  const std::string alone = place_of("alone"), shared = place_of("shared");
+  write_neighbors(alone, c.samples, search);
+  std::vector<std::string> sent(3);
+  for (const int rank : {2, 1, 0}) {
+    const auto gather = [&](const std::string& mine) {
+      EXPECT_TRUE(sent[std::size_t(rank)].empty());
+      sent[std::size_t(rank)] = mine;
+      return rank == 0 ? sent : std::vector<std::string>{};
+    };
+    write_neighbors(shared, c.samples, search, {.rank = rank, .size = 3, .gather = gather});
+    EXPECT_EQ(std::filesystem::exists(shared), rank == 0);
+  }
+  for (const std::string& part : sent) EXPECT_LT(part.size(), std::filesystem::file_size(alone) / 2);
+  EXPECT_EQ(bytes_of(alone), bytes_of(shared));
+  for (const std::string& path : {alone, shared}) std::filesystem::remove(path);
+}
+
 TEST(Retro, samples_have_their_neighbors_tokens) {
   const Corpus c;
   const i64 chunks = kSeq / kChunk;

@@ -19,6 +19,7 @@ const std::vector<Dimension>& dense_dimensions();
 const std::vector<Dimension>& expert_dimensions();
 const std::vector<Dimension>& bert_dimensions();
 const std::vector<Dimension>& t5_dimensions();
+const std::vector<Dimension>& retro_dimensions();
 
 // Dimensions of both: how data-parallel ranks add up gradients, and the samples of a micro-batch.
 Dimension sums_of_gradients();

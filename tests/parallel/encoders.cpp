@@ -48,6 +48,11 @@ const char* const kPlainT5[] = {"tp2 t5-relative",
                                 "pp2-vp2 dp2 distopt-overlap t5-relative",
                                 "pp2-vp2 dp4 overlap t5"};
 
+// One way to share the work at a time.
+const char* const kPlainRetro[] = {"tp2 retro",         "tp4 retro-llama",           "tp8 retro-no-norm",
+                                   "dp2 retro",         "dp4 distopt retro",         "dp8 distopt-overlap retro",
+                                   "dp2 overlap retro", "tp2 dp2 retro encoder-drop"};
+
 int compare_all(const Hall& at, Kind kind, std::span<const char* const> plain) {
   std::vector<Layout> all;
   for (const char* words : plain) all.push_back(layout_of(words));
@@ -59,5 +64,7 @@ int compare_all(const Hall& at, Kind kind, std::span<const char* const> plain) {
 int bert(const Hall& at) { return compare_all(at, Kind::bert, kPlainBert); }
 
 int t5(const Hall& at) { return compare_all(at, Kind::t5, kPlainT5); }
+
+int retro(const Hall& at) { return compare_all(at, Kind::retro, kPlainRetro); }
 
 }  // namespace megalith::parity

@@ -1,4 +1,4 @@
-// The matrices of layouts of models with an encoder, BERT and T5.
+// The matrices of layouts of models with an encoder: BERT, T5 and RETRO.
 #pragma once
 #include "tests/parallel/hall.h"
 
@@ -7,5 +7,6 @@ namespace megalith::parity {
 // How many layouts differ from their references.
 int bert(const Hall& at);
 int t5(const Hall& at);
+int retro(const Hall& at);
 
 }  // namespace megalith::parity

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "cli/model_source.h"
+#include "cli/retro_build.h"
 #include "data/indexed_dataset_writer.h"
 
 namespace megalith::parity {
@@ -23,17 +24,32 @@ std::string& dataset() {
   return prefix;
 }
 
+// Where the neighbours of the dataset are, for models that read some.
+std::string project() { return dataset() + "-neighbors"; }
+
+bool has(const std::string& flags, const char* part) { return flags.find(part) != flags.npos; }
+
+// The words of a run on the dataset, or on data made up.
+std::vector<std::string> words_of(const std::string& more) {
+  std::istringstream in(kRun + (has(more, "--mock-data") ? " " : " --data-path " + dataset() + " ") + more);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  if (!has(more, "--train-iters")) words.insert(words.end(), {"--train-iters", std::to_string(kIterations)});
+  if (has(more, "--architecture retro")) words.insert(words.end(), {"--retro-project-dir", project()});
+  return words;
+}
+
+std::vector<const char*> pointers(const std::vector<std::string>& words) {
+  std::vector<const char*> out;
+  for (const std::string& word : words) out.push_back(word.c_str());
+  return out;
+}
+
 }  // namespace
 
 Options options_of(const std::string& more, int ranks) {
-  const bool made_up = more.find("--mock-data") != more.npos;
-  std::istringstream in(kRun + (made_up ? " " : " --data-path " + dataset() + " ") + more);
-  std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(word);
-  if (more.find("--train-iters") == more.npos)
-    words.insert(words.end(), {"--train-iters", std::to_string(kIterations)});
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
+  const std::vector<std::string> words = words_of(more);
+  const std::vector<const char*> argv = pointers(words);
   Options options = read_options(int(argv.size()), argv.data());
   options.parallel.world_size = ranks;
   complete_options(options);
@@ -54,6 +70,12 @@ void make_dataset(const std::string& prefix) {
     writer.add_sequence(tokens), writer.end_document();
   }
   writer.finish();
+}
+
+void make_neighbors(Ranks& ranks) {
+  const std::vector<std::string> words = words_of("--architecture retro --num-layers 6 --retro-chunk-length 4");
+  const std::vector<const char*> argv = pointers(words);
+  retro_build(int(argv.size()), argv.data(), ranks);
 }
 
 }  // namespace megalith::parity

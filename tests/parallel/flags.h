@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "comm/ranks.h"
 #include "settings/options.h"
 
 namespace megalith::parity {
@@ -14,5 +15,7 @@ Options options_of(const std::string& more, int ranks);
 // Writes the dataset under this prefix, and names it to options_of().
 void make_dataset(const std::string& prefix);
 void use_dataset(const std::string& prefix);
+// The project of neighbours of that dataset's samples. All ranks call it, and share the work.
+void make_neighbors(Ranks& ranks);
 
 }  // namespace megalith::parity

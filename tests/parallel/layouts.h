@@ -22,7 +22,7 @@ struct Matrix {
   std::vector<Layout> layouts;
   int covered = 0, left_out = 0, impossible = 0;  // pairs of values; those of no row; those that no allowed row has
 };
-enum class Kind { dense, experts, bert, t5 };
+enum class Kind { dense, experts, bert, t5, retro };
 // Each row has as many pairs of values as possible that no row before it has. At most `most_rows`.
 Matrix matrix_of_layouts(int most_ranks, Kind kind, size_t most_rows = SIZE_MAX);
 

@@ -4,6 +4,7 @@
 //   experts   the same for mixtures of experts, latent attention and further tokens
 //   bert      the same for BERT
 //   t5        the same for T5
+//   retro     the same for RETRO
 //   again     the same layout twice: the same bits
 //   ahead     new weights gathered beside the next forward: the same bits and checkpoints as without
 //   offload   the optimizer's state in the host's memory: the same bits and checkpoints as without
@@ -83,6 +84,8 @@ const char* const kAgain[] = {
     "pp2-vp2 tp2 dp2 sp t5 distopt-overlap both-drop",
     "pp4-zb tp2 sp t5-v10 hidden-drop",
     "pp3-e1 cp2 t5-rope overlap both-drop",
+    "tp2 dp4 distopt-overlap retro both-drop",
+    "tp4 dp2 distopt retro-llama encoder-drop",
 };
 const char* const kBeside[] = {
     "dp4 distopt-small llama",
@@ -212,7 +215,7 @@ int mistakes(const Hall& at) {
 }
 
 int list() {
-  for (const Kind kind : {Kind::dense, Kind::experts, Kind::bert, Kind::t5}) {
+  for (const Kind kind : {Kind::dense, Kind::experts, Kind::bert, Kind::t5, Kind::retro}) {
     const Matrix matrix = matrix_of_layouts(kRanks, kind);
     for (const Layout& l : matrix.layouts) fmt::print("{} ranks  {}\n", l.size, l.name);
     fmt::print("{} layouts, {} pairs of values, {} impossible\n", matrix.layouts.size(), matrix.covered,
@@ -226,6 +229,7 @@ const std::map<std::string, int (*)(const Hall&)> kModes = {
     {"experts", experts},
     {"bert", bert},
     {"t5", t5},
+    {"retro", retro},
     {"again", again},
     {"ahead", ahead},
     {"offload", offload},
@@ -254,6 +258,8 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
       ranks->all_gather((std::filesystem::temp_directory_path() / fmt::format("parity-{}", getpid())).string())[0];
   if (place.rank == 0) std::filesystem::create_directories(folder), make_dataset(folder + "/words");
   use_dataset(folder + "/words");
+  ranks->barrier();
+  make_neighbors(*ranks);
   ranks->barrier();
   Hall at{*ranks, folder};
   try {

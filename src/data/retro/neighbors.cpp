@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/rng.h"
 #include "base/threads.h"
@@ -69,17 +70,23 @@ Batch one_sample(const Dataset& samples, i64 i) {
   return out;
 }
 
-void write_neighbors(const std::string& path, const GptDataset& samples, const NeighborSearch& s) {
+void write_neighbors(const std::string& path, const GptDataset& samples, const NeighborSearch& s,
+                     const SearchRanks& ranks) {
   const BagSketch sketch(s.point_size, s.chunk_length);
   const i64 chunks = samples.seq_length() / s.chunk_length;
-  NpyWriter file(path, {.descr = "<i8", .rows = samples.size() * chunks, .columns = s.keep});
-  const i64 step = std::max<i64>(1, kQueriesAtOnce / chunks);
+  std::optional<NpyWriter> file;
+  if (ranks.rank == 0) file.emplace(path, NpyArray{.descr = "<i8", .rows = samples.size() * chunks, .columns = s.keep});
+  const i64 step = std::max<i64>(1, kQueriesAtOnce / chunks) * ranks.size;
   for (i64 begin = 0; begin < samples.size(); begin += step) {
-    const i64 end = std::min(samples.size(), begin + step);
-    const std::vector<i64> found = neighbors_of(queries_of(samples, begin, end, s, sketch), chunks, s, sketch);
-    file.write(std::span<const i64>(found));
+    const i64 end = std::min(samples.size(), begin + step), n = end - begin;
+    const std::vector<i64> found = neighbors_of(
+        queries_of(samples, begin + n * ranks.rank / ranks.size, begin + n * (ranks.rank + 1) / ranks.size, s, sketch),
+        chunks, s, sketch);
+    const std::string mine(reinterpret_cast<const char*>(found.data()), found.size() * sizeof(i64));
+    const std::vector<std::string> all = ranks.size > 1 ? ranks.gather(mine) : std::vector{mine};
+    for (const std::string& part : all) file.value().write(std::span<const char>(part));
   }
-  file.finish();
+  if (file) file->finish();
 }
 
 std::string digest_of_samples(const Dataset& samples) {
