@@ -32,7 +32,7 @@ T5Sample T5Dataset::get(i64 i) const {
   out.is_truncated = text.size() > span.target;
   text.resize(std::min<std::size_t>(text.size(), span.target));
 
-  const auto spans = mask_words(text, span.target, {}, config_.masking, random, [](i64) {});
+  const auto spans = mask_words(text, span.target, config_.kept, config_.masking, random, [](i64) {});
   check(spans.size() <= config_.sentinels.size(),
         "sample {} of {} has {} masked runs but there are {} sentinels: give more", i, sentences_->name(), spans.size(),
         config_.sentinels.size());

@@ -13,6 +13,7 @@ struct T5Config {
   u32 seed = 1234;
   i32 bos = 0, eos = 0, pad = 0;
   std::vector<i32> sentinels = {};  // one for each masked run of a sample
+  std::vector<i32> kept = {};       // never masked: [CLS] and [SEP], which a text may hold
   MaskingConfig masking{.max_ngram = 10, .geometric = true};
   std::string cache_path = {};  // where the map of sentences is kept; empty: nowhere
 };

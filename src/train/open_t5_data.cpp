@@ -27,6 +27,8 @@ void take_tokenizer(const TokenizerConfig& config, T5Config& t5) {
   plain.hf_no_special_tokens = true;
   const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(plain);
   take(t5_tokens(*tokenizer), t5);
+  for (const char* text : {"[CLS]", "[SEP]"})
+    if (const i32 id = tokenizer->find(text); id != Tokenizer::kNone) t5.kept.push_back(id);
   check(!t5.sentinels.empty(),
         "the tokenizer has no sentinels <extra_id_0>, <extra_id_1>, ..: give --vocab-extra-ids 100, or "
         "--tokenizer-type HuggingFaceTokenizer --tokenizer-model DIR, of a T5's tokenizer.json");

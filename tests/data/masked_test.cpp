@@ -192,6 +192,25 @@ TEST(BertDataset, truncates_to_the_target_and_masks_about_a_share) {
   EXPECT_NEAR(double(kept) / total, 0.1, 0.04);
 }
 
+// Words that a tokenizer put around sentences stay, as in Megatron.
+TEST(T5Dataset, never_masks_marks_of_sentences) {
+  std::vector<Ints> sentences;
+  for (i32 s = 0; s < 30; ++s) sentences.push_back({1, 10 + s, 11 + s, 12 + s, 2});
+  T5Config config{.seq_length = 32, .seq_length_decoder = 32, .bos = 4, .eos = 5};
+  for (i32 id = 70; id < 90; ++id) config.sentinels.push_back(id);
+  config.masking.probability = 0.4;
+  const auto masked_marks = [&](const std::vector<i32>& kept) {
+    config.kept = kept;
+    const T5Dataset dataset(std::make_shared<Sentences>(sentences), {0, 15, 30}, 100, config);
+    i64 n = 0;
+    for (i64 i = 0; i < dataset.size(); ++i)
+      n += std::ranges::count_if(dataset.get(i).labels, [](i32 id) { return id == 1 || id == 2; });
+    return n;
+  };
+  EXPECT_GT(masked_marks({}), 0);
+  EXPECT_EQ(masked_marks({1, 2}), 0);
+}
+
 TEST(T5Dataset, equals_megatron) {
   for (const std::string& file : golden_vectors("bert_t5.json")) {
     SCOPED_TRACE(file);
