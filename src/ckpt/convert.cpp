@@ -149,8 +149,9 @@ i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const Conv
   all.join(tensors, [&](const std::string& name) { return !is_optimizer_tensor(name) && !mapped.contains(name); });
   const std::string state = kMegatronState;
   const std::vector<std::string> kinds = kinds_of_state(*tensors, kOptimizerState, trained.ours);
-  if (!kinds.empty()) add(trained, "", state + "param.", DType::f32);
-  for (const std::string& kind : kinds) add(trained, kOptimizerState + kind + ".", state + kind + ".", DType::f32);
+  const TensorMapping stated = with_state_names(m, trained);
+  if (!kinds.empty()) add(stated, "", state + "param.", DType::f32);
+  for (const std::string& kind : kinds) add(stated, kOptimizerState + kind + ".", state + kind + ".", DType::f32);
   const MegatronState common{.manifest = from.manifest,
                              .model = m,
                              .rows = rows,

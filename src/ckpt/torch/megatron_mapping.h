@@ -44,6 +44,9 @@ TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, 
 // A T5's class holds some parameters twice, and so its checkpoints have them under two names: the other one of a
 // mapping's name; "": there is none.
 std::string second_megatron_name(const ModelConfig& model, const std::string& name);
+// The optimizer's state has the second name alone, where there is one.
+std::string megatron_state_name(const ModelConfig& model, const std::string& name);
+TensorMapping with_state_names(const ModelConfig& model, TensorMapping mapping);
 // For writing: with these tensors too.
 TensorMapping with_second_names(const ModelConfig& model, TensorMapping mapping);
 

@@ -159,8 +159,10 @@ std::unique_ptr<PartWriter> megatron_writer(const MegatronRun& run, const std::v
     check(link != links.end(), "[save] {} is no parameter that Megatron-LM knows", name);
     const auto& [their, our, block] = *link->second;
     const NamedShape& theirs = mapping.theirs[their];
-    add_as(t, {prefix + theirs.name, theirs.shape}, block, type);
-    const std::string second = prefix.empty() ? second_megatron_name(run.model, theirs.name) : "";
+    if (!prefix.empty())
+      return add_as(t, {prefix + megatron_state_name(run.model, theirs.name), theirs.shape}, block, type);
+    add_as(t, theirs, block, type);
+    const std::string second = second_megatron_name(run.model, theirs.name);
     if (!second.empty()) add_as(t, {second, theirs.shape}, block, type);
   };
   const auto is_weight = [](const SaveTensor& t) { return t.is_trained && !is_optimizer_tensor(t.name); };

@@ -72,6 +72,16 @@ std::string second_megatron_name(const ModelConfig& model, const std::string& na
   return {};
 }
 
+std::string megatron_state_name(const ModelConfig& model, const std::string& name) {
+  const std::string second = second_megatron_name(model, name);
+  return second.empty() ? name : second;
+}
+
+TensorMapping with_state_names(const ModelConfig& model, TensorMapping mapping) {
+  for (NamedShape& t : mapping.theirs) t.name = megatron_state_name(model, t.name);
+  return mapping;
+}
+
 TensorMapping with_second_names(const ModelConfig& model, TensorMapping mapping) {
   const std::size_t links = mapping.links.size();
   for (std::size_t i = 0; i < links; ++i) {

@@ -115,16 +115,35 @@ Links links_of(const TensorReader& files, const ModelConfig& model, MegatronLaye
   return links;
 }
 
+// Whether the optimizer's state has a weight's name.
+bool has_state_of(const TensorReader& files, const std::string& weight) {
+  const std::string state = kMegatronState;
+  return std::ranges::any_of(files.tensors(), [&](const TensorSpec& t) {
+    return t.name.starts_with(state) &&
+           t.name.substr(std::min(t.name.size(), t.name.find('.', state.size()))) == "." + weight;
+  });
+}
+
+// As the state names weights: a T5's by their second names, but for older checkpoints of ours.
+TensorMapping state_mapping(const TensorReader& files, const ModelConfig& model, TensorMapping mapping) {
+  for (NamedShape& t : mapping.theirs) {
+    const std::string name = megatron_state_name(model, t.name);
+    if (name != t.name && has_state_of(files, name)) t.name = name;
+  }
+  return mapping;
+}
+
 // Main values where the optimizer has them, and its states. UnplacedState if any of them is not whole.
 std::shared_ptr<const TensorReader> logical_tensors(const std::shared_ptr<const TensorReader>& files,
-                                                    const Links& links, const std::set<std::string>& own) {
-  const TensorMapping& mapping = links.trained;
+                                                    const ModelConfig& model, const Links& links,
+                                                    const std::set<std::string>& own) {
+  const TensorMapping mapping = state_mapping(*files, model, links.trained);
   auto all = std::make_shared<JoinedTensors>(files->where());
   const std::string state = kMegatronState;
   std::string main;
   for (const char* kind : kMainKinds)
     if (has_state(*files, kind, mapping.theirs)) main = state + kind + ".";
-  add_mapped(*all, files, mapping, main, "");
+  add_mapped(*all, files, main.empty() ? links.trained : mapping, main, "");
   if (!links.untrained.ours.empty()) add_mapped(*all, files, links.untrained, "", "");
   all->join(files, [&](const std::string& name) { return own.contains(name); });
   for (const std::string& kind : kinds_of_state(*files, state, mapping.theirs)) {
@@ -176,12 +195,12 @@ void read_megatron(const std::shared_ptr<const TensorReader>& files, const Pickl
       common.find("megalith") ? own_tensors(*files, *c.model, links.all) : std::set<std::string>();
   check_weights(*files, *c.model, links.all, own);
   try {
-    c.tensors = logical_tensors(find_state(*c.model, layers), links, own);
+    c.tensors = logical_tensors(find_state(*c.model, layers), *c.model, links, own);
   } catch (const DamagedFile&) {
     throw;
   } catch (const Error& e) {
     c.state_problem = e.what();
-    c.tensors = logical_tensors(without_state(files), links, own);
+    c.tensors = logical_tensors(without_state(files), *c.model, links, own);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "ckpt/native/model_json.h"
 #include "ckpt/torch/megatron_common.h"
 #include "ckpt/torch/megatron_mapping.h"
+#include "ckpt/torch/optimizer_state.h"
 #include "ckpt/torch/torch_dist.h"
 #include "tests/ckpt/helpers.h"
 
@@ -118,6 +119,30 @@ TEST(T5Files, to_megatron_and_back_are_the_same_numbers) {
       EXPECT_EQ(values_of(stored.tensors(), "output_layer.bias").size(), 24u);
     }
   }
+}
+
+// Of what Megatron's class holds twice the optimizer's state has the second name alone.
+TEST(T5Files, the_optimizers_state_has_second_names) {
+  const ModelConfig m = small_megatron_t5();
+  TempDir dir;
+  AnyCheckpoint from = counted(m);
+  std::vector<NamedShape> all = megatron_mapping(m, MegatronLayers::stacked, m.vocab_size).ours;
+  const std::size_t weights = all.size();
+  for (const char* kind : {"exp_avg.", "exp_avg_sq."})
+    for (std::size_t i = 0; i < weights; ++i) all.push_back({kOptimizerState + (kind + all[i].name), all[i].shape});
+  from.tensors = std::make_shared<CountedTensors>(all);
+  convert_checkpoint(from, CkptFormat::torch_dist, dir / "m", {});
+  const TorchDist stored(find_checkpoint(dir / "m")->path);
+  for (const std::string kind : {"param.", "exp_avg.", "exp_avg_sq."}) {
+    const std::string state = kMegatronState + kind;
+    for (const char* name : {"output_layer.bias", "position_embeddings.weight", "embedding.word_embeddings.weight"})
+      EXPECT_TRUE(stored.tensors().find(state + name)) << kind << name;
+    for (const char* name : {"lm_head.output_layer.bias", "embedding.position_embeddings.weight"})
+      EXPECT_FALSE(stored.tensors().find(state + name)) << kind << name;
+  }
+  const AnyCheckpoint back = open_any_checkpoint(dir / "m");
+  EXPECT_EQ(back.state_problem, "");
+  expect_same(*from.tensors, *back.tensors);
 }
 
 TEST(T5Files, names_the_objects_that_its_modules_ask_for) {
