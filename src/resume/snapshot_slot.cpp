@@ -1,5 +1,6 @@
 #include "resume/snapshot_slot.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -40,6 +41,35 @@ void put(int fd, std::span<const std::byte> bytes, i64 at) {
   }
 }
 
+// The file as memory to write to. Threads that write it as a file would take turns.
+class SlotMemory {
+ public:
+  SlotMemory(int fd, i64 bytes) : fd_(fd), bytes_(bytes) {
+    struct stat s {};
+    check(fstat(fd, &s) == 0 && (s.st_size >= bytes || ftruncate(fd, bytes) == 0),
+          "the agent's memory takes no more: {}", std::strerror(errno));
+    void* p = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    check(p != MAP_FAILED, "the agent's memory for snapshots cannot be seen: {}", std::strerror(errno));
+    memory_ = static_cast<std::byte*>(p);
+  }
+  ~SlotMemory() { munmap(memory_, size_t(bytes_)); }
+  SlotMemory(const SlotMemory&) = delete;
+  SlotMemory& operator=(const SlotMemory&) = delete;
+
+  // The system gives the pages first: one that it lacks would end the process as it is touched.
+  std::span<std::byte> take(i64 at, i64 bytes) {
+    int status = 0;
+    while ((status = fallocate(fd_, 0, at, bytes)) != 0 && errno == EINTR) continue;
+    check(status == 0, "the agent's memory takes no more: {}", std::strerror(errno));
+    return {memory_ + at, size_t(bytes)};
+  }
+
+ private:
+  int fd_;
+  i64 bytes_;
+  std::byte* memory_ = nullptr;
+};
+
 [[noreturn]] void fail_damaged(const std::string& what) {
   throw DamagedCheckpoint("a snapshot in memory is not what was written: " + what);
 }
@@ -60,12 +90,11 @@ struct SlotChunk {
 
 // The first error of any thread ends the others too.
 void for_slot_chunks(const std::vector<SlotChunk>& chunks, int threads,
-                     const std::function<void(const SlotChunk&, std::vector<std::byte>&)>& f) {
+                     const std::function<void(const SlotChunk&)>& f) {
   std::atomic<size_t> next = 0;
   in_parallel(int(std::clamp<i64>(i64(chunks.size()) / 4, 1, std::max(threads, 1))), [&](int) {
     try {
-      std::vector<std::byte> piece;
-      for (size_t i; (i = next++) < chunks.size();) f(chunks[i], piece);
+      for (size_t i; (i = next++) < chunks.size();) f(chunks[i]);
     } catch (...) {
       next = chunks.size();
       throw;
@@ -73,13 +102,14 @@ void for_slot_chunks(const std::vector<SlotChunk>& chunks, int threads,
   });
 }
 
-// Of a tensor's elements [begin, begin + n).
-std::span<const std::byte> bytes_to_put(const SaveTensor& t, i64 begin, i64 n, std::vector<std::byte>& piece) {
+// A tensor's elements [begin, begin + n) to where they are kept; their checksum.
+u64 put_elements(const SaveTensor& t, i64 begin, i64 n, std::span<std::byte> out) {
   const i64 size = size_of(t.dtype);
-  if (!t.fill) return {static_cast<const std::byte*>(t.data) + begin * size, size_t(n * size)};
-  piece.resize(size_t(n * size));
-  t.fill(begin, n, piece.data());
-  return piece;
+  if (t.fill)
+    t.fill(begin, n, out.data());
+  else
+    std::memcpy(out.data(), static_cast<const std::byte*>(t.data) + begin * size, size_t(n * size));
+  return xxh64(out);
 }
 
 }  // namespace
@@ -97,7 +127,7 @@ void check_snapshot(const Snapshot& snapshot, int threads) {
         fail_damaged(tensors[t].name + " lies outside");
       for (i64 c = 0; c * block.chunk_bytes < bytes; ++c) chunks.push_back({t, b, size_t(c)});
     }
-  for_slot_chunks(chunks, threads, [&](const SlotChunk& c, std::vector<std::byte>&) {
+  for_slot_chunks(chunks, threads, [&](const SlotChunk& c) {
     const TensorBlock& block = tensors[c.tensor].blocks[c.block];
     const i64 bytes = count(block.shape) * size_of(tensors[c.tensor].dtype), begin = i64(c.chunk) * block.chunk_bytes;
     const std::span data =
@@ -135,12 +165,12 @@ void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor
     for (size_t c = 0; c < sums.back().size(); ++c) chunks.push_back({sums.size() - 1, 0, c});
     at = aligned(at + bytes_of(t));
   }
-  for_slot_chunks(chunks, threads, [&](const SlotChunk& c, std::vector<std::byte>& piece) {
+  SlotMemory memory(fd, at);
+  for_slot_chunks(chunks, threads, [&](const SlotChunk& c) {
     const SaveTensor& t = tensors[c.tensor];
     const i64 size = size_of(t.dtype), of_chunk = kChunkBytes / size, begin = i64(c.chunk) * of_chunk;
-    const std::span bytes = bytes_to_put(t, begin, std::min(of_chunk, count(t.shape) - begin), piece);
-    sums[c.tensor][c.chunk] = xxh64(bytes);
-    put(fd, bytes, begins[c.tensor] + begin * size);
+    const i64 n = std::min(of_chunk, count(t.shape) - begin);
+    sums[c.tensor][c.chunk] = put_elements(t, begin, n, memory.take(begins[c.tensor] + begin * size, n * size));
   });
   for (size_t i = 0; i < tensors.size(); ++i) {
     const SaveTensor& t = tensors[i];

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -17,6 +18,16 @@ class Storm : public LaunchedTraining {
   std::vector<std::string> endless(const std::string& name, const std::string& more) const {
     const std::string size = std::getenv("MEGALITH_STORM_SECONDS") ? "--hidden-size 128 --seq-length 64 " : "";
     return pretrain(name, 10000000, "--save-interval 10000000 --lr-decay-style constant " + size + more);
+  }
+  // The newest iteration that the metrics tell, by the end of a file that grows.
+  int newest(const std::string& name) const {
+    constexpr std::streamoff kTail = 4096;
+    std::ifstream file(*this / name + ".jsonl", std::ios::binary | std::ios::ate);
+    const std::streamoff size = std::max<std::streamoff>(file.tellg(), 0);
+    file.seekg(std::max<std::streamoff>(size - kTail, 0));
+    const std::string text{std::istreambuf_iterator<char>(file), {}}, words = "\"iteration\":";
+    const size_t at = text.rfind(words);
+    return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + words.size());
   }
   // Of "goodput 97.1% of 60.2 s in 7 starts; seconds: init 1.0, ...".
   static double told(const std::string& out, const std::string& words) {
@@ -33,15 +44,17 @@ TEST_F(Storm, GoesOnAndKeepsAccountOfItsTime) {
   const std::vector<std::string> flags{
       "--standalone", "--nproc-per-node", std::to_string(ranks), "--max-restarts", "100000", "--snapshot-steps",
       "10",           "--log-dir",        *this / "logs"};
-  LaunchRun& run = start(flags, endless("storm", ""));
+  LaunchRun& run = start(flags, endless("storm", "--log-interval 5 --metrics-file " + *this / "storm.jsonl"));
   const auto begins = [&] { return count_of(run.err(), " has done iteration "); };
   const auto began = Clock::now();
-  int kills = 0;
+  int kills = 0, furthest = 0;
   for (; Clock::now() - began < std::chrono::seconds(seconds); ++kills) {
     std::this_thread::sleep_until(began + std::chrono::seconds(every * (kills + 1)));
     std::vector<pid_t> now;
-    ASSERT_TRUE(run.wait_until([&] { return begins() >= kills && int((now = run.ranks()).size()) == ranks; }))
-        << run.err();
+    // Three starts in a row without a new iteration would end the launch.
+    const auto is_new = [&] { return newest("storm") > furthest && begins() >= kills; };
+    ASSERT_TRUE(run.wait_until([&] { return is_new() && int((now = run.ranks()).size()) == ranks; })) << run.err();
+    furthest = newest("storm");
     kill(now[random() % now.size()], SIGKILL);
   }
   ASSERT_TRUE(run.wait_until([&] { return begins() >= kills; })) << run.err();
