@@ -10,8 +10,10 @@
 #include "cli/model_source.h"
 #include "cli/stack.h"
 #include "cli/training_line.h"
+#include "comm/former_ranks.h"
 #include "comm/on_all_ranks.h"
 #include "device/make_backend.h"
+#include "resume/compared_snapshots.h"
 #include "train/pretrain.h"
 #include "train/run_signals.h"
 #include "train/start_age.h"
@@ -27,10 +29,30 @@ static void take_flags(Options& options, const TrainingLine& line, const std::ve
   options.trains = trains, options.model.architecture = kind, options.parallel.world_size = world_size;
 }
 
+// The device comes up while the system still takes down who had it before. Where that leaves no room it is tried again.
+static std::unique_ptr<Backend> backend_behind(const FormerRanks& former, const DeviceOptions& device, Ranks& ranks) {
+  std::unique_ptr<Backend> backend;
+  try {
+    backend = make_backend(device, &ranks);
+  } catch (const Error&) {
+    if (!former.are_there()) throw;
+  }
+  former.wait();
+  return backend ? std::move(backend) : make_backend(device, &ranks);
+}
+
+// Faults that are planted. An iteration that a launch makes again is not struck again.
+static void plant_faults(Options& options, const Environment& env) {
+  if (const char* faults = env("MEGALITH_INJECT")) options.train.inject.emplace_back(faults);
+  if (const char* start = env("MEGALITH_GENERATION"); start && std::string_view(start) != "1")
+    options.train.inject.clear();
+}
+
 // A command that trains a model of this kind.
 static int train_command(Architecture kind, int argc, const char* const* argv) {
   const EarlySignals signals;
-  const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
+  const auto env = [](const char* name) -> const char* { return std::getenv(name); };
+  const Place place = find_place(env);
   if (place.rank > 0) log::mute();
   Options options;
   TrainingLine line;
@@ -46,7 +68,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
           "--architecture asks for a {}, and this command trains a {}: leave it out", name_of(asked), name_of(kind)));
     options.trains = options.model.architecture = kind;
     options.stack = stack_line();
-    if (const char* faults = std::getenv("MEGALITH_INJECT")) options.train.inject.emplace_back(faults);
+    plant_faults(options, env);
   } catch (const Error&) {
     mistake = std::current_exception();
   }
@@ -59,6 +81,8 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
     return 0;
   }
   settle_drivers();
+  ComparedSnapshots ahead(SnapshotFds::from(env), place);
+  const FormerRanks former(env);
   const std::unique_ptr<Ranks> ranks =
       join(place, {.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes});
   if (!options.train.dry_run || ranks->size() > 1) options.parallel.world_size = ranks->size();
@@ -70,7 +94,8 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
     on_all_ranks(*ranks, [&] {
       if (mistake) std::rethrow_exception(mistake);
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
-      if (options.parallel.layout == LayoutChoice::automatic) backend = make_backend(options.train.device, ranks.get());
+      if (options.parallel.layout == LayoutChoice::automatic)
+        backend = backend_behind(former, options.train.device, *ranks);
     });
     std::vector<std::string> chosen;
     if (backend) chosen = chosen_layout(options, *backend, *ranks);
@@ -78,9 +103,9 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
       if (backend) take_flags(options, line, chosen);
       complete_options(options);
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
-      if (!backend) backend = make_backend(options.train.device, ranks.get());
+      if (!backend) backend = backend_behind(former, options.train.device, *ranks);
     });
-    return pretrain(std::move(options), *backend, *ranks);
+    return pretrain(std::move(options), *backend, *ranks, &ahead);
   });
 }
 

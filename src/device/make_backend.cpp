@@ -33,7 +33,10 @@ static CudaOptions cuda_options(const DeviceOptions& options, Ranks* ranks) {
   const fs::path file = gemm_cache_path(options);
   std::error_code ignored;  // a file that can't be written there is told when it is written
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
-  return {.gemm_cache = file, .ranks = ranks, .timeout_seconds = options.timeout_seconds};
+  return {.sees_own = std::getenv("MEGALITH_OWN_DEVICE") != nullptr,
+          .gemm_cache = file,
+          .ranks = ranks,
+          .timeout_seconds = options.timeout_seconds};
 }
 
 void settle_drivers() { settle_cuda_driver(); }

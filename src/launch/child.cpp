@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "base/check.h"
 
@@ -69,6 +72,16 @@ Child start_child(const ChildCommand& command) {
   if (pid == 0) become(command, agent, out, err, line);
   setpgid(pid, pid);  // here as well: whichever comes first
   return {pid, std::move(out.ours), std::move(err.ours), std::move(line.ours)};
+}
+
+// /proc/PID/stat: "PID (NAME) STATE ... EXIT_CODE".
+std::optional<int> end_of(const Child& child) {
+  std::ifstream file(fmt::format("/proc/{}/stat", child.pid));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const size_t name_end = text.rfind(") "), last = text.find_last_of(' ');
+  if (name_end == std::string::npos || text.compare(name_end + 2, 1, "Z") != 0) return {};
+  const int status = std::atoi(text.c_str() + last + 1);
+  return status == 0 ? std::nullopt : std::optional(status);
 }
 
 void tell_child(const Child& child, int signal) { kill(child.pid, signal); }

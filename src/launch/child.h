@@ -3,6 +3,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,10 @@ struct Child {
 };
 
 Child start_child(const ChildCommand& command);
+
+// How it has ended, as waitpid tells it, where its first thread has and the others are still taken down. Nothing where
+// it runs, where the system does not say, and where it ended well: then there is no haste.
+std::optional<int> end_of(const Child& child);
 
 void tell_child(const Child& child, int signal);  // the rank
 void kill_all_of(const Child& child);             // and whatever it has started

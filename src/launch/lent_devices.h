@@ -14,8 +14,11 @@ class LentDevices {
   void put_last(int local_rank);     // the device of this rank of it
   // CUDA_VISIBLE_DEVICES of so many ranks; empty while the order is that of the node.
   std::string visible(int ranks) const;
+  // The device of one of these, if the node has one for each of them; else empty.
+  std::string own(int local_rank, int ranks) const;
 
  private:
+  int there_;                       // GPUs that the environment lets ranks see
   std::vector<std::string> names_;  // as the environment has them, or numbers
   std::vector<size_t> order_, given_;
 };

@@ -1,5 +1,6 @@
 #include "launch/node_ranks.h"
 
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -19,6 +20,7 @@ NodeRanks::NodeRanks(const Settings& settings, int ranks, std::string host)
 NodeRanks::~NodeRanks() {
   kill_all();
   for (Rank& r : running_) waitpid(r.child.pid, nullptr, 0);
+  for (const pid_t pid : leaving_) waitpid(pid, nullptr, 0);
 }
 
 void NodeRanks::start(const Order& order) {
@@ -50,7 +52,8 @@ void NodeRanks::start_rank(const Order& order, int local_rank) {
                        .variables = {},
                        .lent = snapshots_.lent().fds,
                        .pipes_out = settings_.tees(STDOUT_FILENO) || !out.file.empty()};
-  if (command.words[0].find('/') == std::string::npos) command.words.insert(command.words.begin(), "megalith");
+  const bool is_own = command.words[0].find('/') == std::string::npos;
+  if (is_own) command.words.insert(command.words.begin(), "megalith");
   const auto set = [&](const char* name, const auto& value) {
     command.variables.push_back({name, fmt::format("{}", value)});
   };
@@ -58,10 +61,14 @@ void NodeRanks::start_rank(const Order& order, int local_rank) {
   set("WORLD_SIZE", order.world);
   set("LOCAL_RANK", local_rank);
   set("LOCAL_WORLD_SIZE", order.ranks);
-  if (const std::string visible = devices_.visible(order.ranks); !visible.empty()) set("CUDA_VISIBLE_DEVICES", visible);
+  // The driver starts sooner where it sees one device alone. Another program may want to see all.
+  const std::string own = is_own ? devices_.own(local_rank, order.ranks) : "", visible = devices_.visible(order.ranks);
+  if (!own.empty()) set("MEGALITH_OWN_DEVICE", own);
+  if (!own.empty() || !visible.empty()) set("CUDA_VISIBLE_DEVICES", own.empty() ? visible : own);
   set("MASTER_ADDR", order.master_address);
   set("MASTER_PORT", order.master_port);
   set("MEGALITH_GENERATION", order.generation);
+  if (!leaving_.empty()) set("MEGALITH_FORMER_PIDS", fmt::format("{}", fmt::join(leaving_, ",")));
   if (settings_.snapshot_steps > 0) set("MEGALITH_SNAPSHOT_FDS", snapshots_.lent().text());
   running_.push_back({.rank = rank,
                       .local_rank = local_rank,
@@ -91,6 +98,7 @@ void NodeRanks::read(Rank& r) {
 std::vector<Report> NodeRanks::look() {
   std::vector<Report> reports, ends;
   i64 furthest = -1;
+  std::erase_if(leaving_, [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
   for (Rank& r : running_) {
     read(r);
     furthest = std::max(furthest, r.iteration);
@@ -109,9 +117,19 @@ std::vector<Report> NodeRanks::look() {
   return reports;
 }
 
-bool NodeRanks::has_ended(Rank& r, std::vector<Report>& reports) {
+// A GPU's rank is taken down for seconds after its end. The next ones come up meanwhile.
+std::optional<int> NodeRanks::wait_status(const Rank& r) {
   int status = 0;
-  if (waitpid(r.child.pid, &status, WNOHANG) != r.child.pid) return false;
+  if (waitpid(r.child.pid, &status, WNOHANG) == r.child.pid) return status;
+  const std::optional<int> ended = settings_.command[0].find('/') == std::string::npos ? end_of(r.child) : std::nullopt;
+  if (ended) leaving_.push_back(r.child.pid);
+  return ended;
+}
+
+bool NodeRanks::has_ended(Rank& r, std::vector<Report>& reports) {
+  const std::optional<int> ended = wait_status(r);
+  if (!ended) return false;
+  const int status = *ended;
   kill_all_of(r.child);  // whatever it started goes with it
   read(r);
   r.out.finish();

@@ -27,7 +27,7 @@ class NodeRanks {
   void kill_all();
   std::vector<std::string> whereabouts() const;  // a line for each rank
 
-  bool is_empty() const { return running_.empty(); }
+  bool is_empty() const { return running_.empty() && leaving_.empty(); }
   std::vector<int> fds() const;  // to wake up for
 
  private:
@@ -44,6 +44,7 @@ class NodeRanks {
   void start_rank(const Order& order, int local_rank);
   void read(Rank& rank);
   bool has_ended(Rank& rank, std::vector<Report>& reports);
+  std::optional<int> wait_status(const Rank& rank);
   void bring_down(Rank& rank);
   OutputWays ways(int stream, const Order& order, int rank) const;
 
@@ -52,6 +53,7 @@ class NodeRanks {
   const std::string host_;
   const SnapshotMemory snapshots_;
   std::list<Rank> running_;
+  std::list<pid_t> leaving_;  // that have ended, and that the system still takes down
   i64 generation_ = 0, told_iteration_ = -1, memory_kills_ = 0;
   bool has_moved_ = false;  // since the last report
   std::optional<double> kill_unjoined_, kill_all_;

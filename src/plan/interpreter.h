@@ -36,7 +36,7 @@ class Interpreter {
   // `data` is free again on return; reading waits.
   virtual void write(const Leaf& leaf, const void* data, int slot = 0) = 0;
   virtual void read(const Leaf& leaf, void* data) = 0;
-  // The same of a part of it, from its byte `begin` on.
+  // The same of a part of it, from its byte `begin` on. Several threads may write at a time.
   virtual void write_part(const Leaf& leaf, i64 begin, std::span<const std::byte> data) = 0;
   virtual void read_part(const Leaf& leaf, i64 begin, std::span<std::byte> out) = 0;
 

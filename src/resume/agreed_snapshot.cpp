@@ -41,11 +41,6 @@ std::string node_key(const SnapshotFds& lent) {
   return fmt::format("{} {} {}", Member::self(0).host, u64(s.st_dev), u64(s.st_ino));
 }
 
-// A share of the node's slots: the others of the node look at the rest.
-bool is_own_share(size_t slot, const Place& place) {
-  return int(slot / kSnapshotSlots) % place.local_size == place.local_rank;
-}
-
 std::vector<FoundSnapshot> look_at_share(const SnapshotFds& lent, const Place& place) {
   std::vector<FoundSnapshot> found;
   for (size_t i = 0; i < lent.fds.size(); ++i) {
@@ -125,19 +120,22 @@ struct Opened {
   bool is_enough = false;  // to go on from
 };
 
-// Each rank compares every byte of a share of its node's slots.
-Opened open_moment(const SnapshotFds& lent, const Moment& m, const std::vector<RankFinds>& all, Ranks& ranks,
-                   const std::string& layout) {
+// Each rank compares every byte of a share of its node's slots. What it has compared it has in reach, and reads
+// soonest.
+Opened open_moment(const SnapshotFds& lent, i64 iteration, const Moment& m, const std::vector<RankFinds>& all,
+                   Ranks& ranks, const std::string& layout, ComparedSnapshots& compared) {
   Opened o;
   const std::string& node = all[size_t(ranks.rank())].node;
   try {
+    std::map<size_t, Snapshot> near;
     for (const auto& [_, made] : m.by_rank) {
       if (made.first != node || !is_own_share(made.second, ranks.place())) continue;
-      if (const auto s = read_snapshot(lent.fds[made.second])) check_snapshot(*s, snapshot_threads(ranks.place()));
+      if (auto s = compared.take(made.second, iteration)) near.emplace(made.second, std::move(*s));
     }
     const Choice choice = choose_slots(m, all, ranks.rank(), layout);
     for (const size_t slot : choice.slots) {
-      auto s = read_snapshot(lent.fds[slot]);
+      const auto known = near.find(slot);
+      auto s = known != near.end() ? std::optional(known->second) : read_snapshot(lent.fds[slot]);
       check(s.has_value(), "a snapshot in memory has gone while it was read: start the run again");
       o.snapshots.push_back(std::move(*s));
     }
@@ -166,7 +164,8 @@ std::string first_of(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-std::optional<AnyCheckpoint> agreed_snapshot(const Options& options, Ranks& ranks, i64 after) {
+std::optional<AnyCheckpoint> agreed_snapshot(const Options& options, Ranks& ranks, i64 after,
+                                             ComparedSnapshots* ahead) {
   const SnapshotFds lent = SnapshotFds::from([](const char* name) -> const char* { return std::getenv(name); });
   if (lent.steps == 0) return {};
   std::vector<RankFinds> all;
@@ -182,8 +181,10 @@ std::optional<AnyCheckpoint> agreed_snapshot(const Options& options, Ranks& rank
       m.mark = f.mark;
       m.by_rank[f.mark.rank] = {finds.node, f.slot};
     }
+  std::optional<ComparedSnapshots> now;
+  ComparedSnapshots& compared = ahead ? *ahead : now.emplace(lent, ranks.place());
   for (auto m = moments.rbegin(); m != moments.rend(); ++m) {
-    Opened o = open_moment(lent, m->second, all, ranks, layout_key(options));
+    Opened o = open_moment(lent, m->first.first, m->second, all, ranks, layout_key(options), compared);
     const std::string damage = first_of(ranks.all_gather(o.problem));
     const std::string lack = first_of(ranks.all_gather(o.is_enough ? "" : "it is not whole"));
     if (problem.empty()) problem = damage;

@@ -240,9 +240,9 @@ void RunStart::verify(const Share& share) {
   if (checkpoint_) checkpoint_->verify(share);
 }
 
-void RunStart::fill(ModelState& model) const {
+void RunStart::fill(ModelState& model, int threads) const {
   if (checkpoint_)
-    read_state(*checkpoint_->tensors, with_optimizer_, model);
+    read_state(*checkpoint_->tensors, with_optimizer_, model, is_snapshot_ ? threads : 0);
   else
     model.initialise(seed_);
 }

@@ -58,8 +58,8 @@ class RunStart {
   bool resumes() const { return checkpoint_ && checkpoint_->format != CkptFormat::hf && !from_zero_; }
   // Reads or draws the weights, and reads the optimizer's state if there is one. Of what is read from a native
   // checkpoint every byte is verified: DamagedCheckpoint if it is not what was saved. ModelState::finish() is left to
-  // the caller.
-  void fill(ModelState& model) const;
+  // the caller. `threads`: for a snapshot.
+  void fill(ModelState& model, int threads) const;
   void say_filled() const;  // a line for the log
   void let_go();            // of the checkpoint's files, which may then be deleted
 

@@ -10,6 +10,7 @@
 #include "comm/on_all_ranks.h"
 #include "resume/agreed_snapshot.h"
 #include "resume/agreed_start.h"
+#include "resume/snapshots.h"
 
 namespace megalith {
 
@@ -29,7 +30,7 @@ std::string damage(Ranks& ranks, const RunStart& start, ModelState& model) {
   std::string found;
   on_all_ranks(ranks, [&] {
     try {
-      start.fill(model);
+      start.fill(model, snapshot_threads(ranks.place()));
     } catch (const DamagedCheckpoint& e) {
       found = e.what();
     }
@@ -41,7 +42,7 @@ std::string damage(Ranks& ranks, const RunStart& start, ModelState& model) {
 
 }  // namespace
 
-RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damaged) {
+RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damaged, ComparedSnapshots* ahead) {
   std::optional<RunStart> start;
   std::exception_ptr error;  // the same moment on all ranks
   std::string what;
@@ -55,7 +56,7 @@ RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damag
   const bool goes_on =
       canonical_path(options.train.load) == canonical_path(options.train.save) && !options.train.finetune;
   const i64 on_disk = !goes_on ? -1 : non_persistent ? non_persistent->iteration : iteration;
-  if (auto snapshot = agreed_snapshot(options, ranks, on_disk)) {
+  if (auto snapshot = agreed_snapshot(options, ranks, on_disk, ahead)) {
     log::say("  goes on from the snapshot of iteration {} in the agents' memory", snapshot->manifest.iteration);
     return opened(options, ranks, {.snapshot = std::make_shared<AnyCheckpoint>(std::move(*snapshot))});
   }

@@ -1,6 +1,7 @@
 // How all ranks of a run begin from the same checkpoint: the newest that is whole.
 #pragma once
 #include "resume/checkpointing.h"
+#include "resume/compared_snapshots.h"
 
 namespace megalith {
 
@@ -10,7 +11,8 @@ struct Damaged {
 };
 
 // --load's latest checkpoint, or a copy that is newer. Error on all ranks if it fails on one.
-RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damaged = {});
+RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damaged = {},
+                      ComparedSnapshots* ahead = nullptr);
 
 // Fills the model from it, on all ranks. If a rank finds it damaged, all turn to an older one, with a warning that
 // says why. Returns what the model was filled from.

@@ -52,7 +52,7 @@ SnapshotMark snapshot_mark(const Manifest& manifest) {
 
 // They copy, which the processor's memory bounds: more are no faster.
 int snapshot_threads(const Place& place) {
-  constexpr int kMost = 8;
+  constexpr int kMost = 16;
   return std::clamp(int(std::thread::hardware_concurrency()) / std::max(place.local_size, 1), 1, kMost);
 }
 

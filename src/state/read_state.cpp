@@ -122,12 +122,12 @@ i64 state_reading_bytes(i64 largest, bool on_host, bool has_copies) {
   return readers(on_host) * (2 * std::min(kChunkBytes, largest) + piece);
 }
 
-void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& model) {
+void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& model, int threads) {
   check_tensors(tensors, with_optimizer, model);
   tell_scales(tensors, model);
   const std::vector<Part> parts = parts_of(tensors, with_optimizer, model);
   std::atomic<size_t> next = 0;
-  in_parallel(readers(model.on_host()), [&](int) {
+  in_parallel(std::max(threads, readers(model.on_host())), [&](int) {
     try {
       std::vector<std::byte> buffer;
       for (size_t i; (i = next++) < parts.size();) read_part(tensors, parts[i], model, buffer);

@@ -1,7 +1,6 @@
 // A planned model in an interpreter's memory, seen as logical tensors: what starts it, loads it and saves it.
 #pragma once
 #include <functional>
-#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_set>
@@ -112,7 +111,6 @@ class ModelState {
 
   const PlannedStep& step_;
   Interpreter& interpreter_;
-  std::mutex writing_;  // a device has one queue
   Coord coord_;
   std::vector<StateTensor> tensors_;
   std::unordered_set<std::string> names_;

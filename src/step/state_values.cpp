@@ -11,8 +11,7 @@ namespace megalith {
 
 namespace {
 
-// So many are written at once: few enough that another thread's wait for its turn is short, and that one core copies
-// them as fast as several would.
+// So many are written at once: few enough that one core copies them as fast as several would.
 constexpr size_t kWrittenAtOnce = size_t{1} << 17;
 
 // values as T, each by f. (No function pointer, which would be called for each number.)
@@ -25,7 +24,6 @@ std::span<const std::byte> as_elements(std::span<const float> values, std::vecto
 
 }  // namespace
 
-// What is written is made beside the other threads; only the device's queue has turns.
 void ModelState::write_elements(const Leaf& leaf, i64 begin, std::span<const float> values) {
   const DType type = leaf.type.dtype;
   check(type == DType::f32 || type == DType::bf16 || type == DType::f16 || type == DType::u16,
@@ -42,10 +40,7 @@ void ModelState::write_elements(const Leaf& leaf, i64 begin, std::span<const flo
             ? as_elements(some, bf16_half, [&](float x) { return to_even ? bf16(x) : bf16_half_of(x); })
         : type == DType::f16 ? as_elements(some, half, [](float x) { return f16(x); })
                              : as_elements(some, low_half, [](float x) { return low_half_of(x); });
-    {
-      const std::lock_guard turn(writing_);
-      interpreter_.write_part(leaf, begin * size_of(type), bytes);
-    }
+    interpreter_.write_part(leaf, begin * size_of(type), bytes);
     begin += i64(some.size()), values = values.subspan(some.size());
   }
 }
@@ -58,7 +53,6 @@ void ModelState::write(const StatePiece& piece, i64 begin, std::span<const float
 void ModelState::write(const StatePiece& piece, i64 begin, std::span<const std::byte> values) {
   if (piece.dtype == DType::f32)
     return write(piece, begin, std::span(reinterpret_cast<const float*>(values.data()), values.size() / sizeof(float)));
-  const std::lock_guard turn(writing_);
   interpreter_.write_part(*piece.leaf, (piece.begin + begin) * size_of(piece.dtype), values);
 }
 

@@ -75,7 +75,7 @@ static void check_sizes_to_come(const BatchSizes& sizes, i64 consumed) {
           size, consumed, sizes.at_once());
 }
 
-Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
+Opened open_run(const Options& o, const Backend& backend, Ranks& ranks, ComparedSnapshots* ahead) {
   std::optional<RunStart> start;
   PlannedStep step;
   const auto need = [&] { return memory_need(o, step, backend, start->resumes()); };
@@ -85,7 +85,7 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
           "the vocabulary's size is not known: give --vocab-size, or a tokenizer with --tokenizer-type");
     if (!o.train.dry_run) check_sizes(o, backend), places = take_save_places(o.train, ranks.rank());
   });
-  start = choose_start(o, ranks);
+  start = choose_start(o, ranks, {}, ahead);
   say_age(o, "it is known where to go on");
   on_all_ranks(ranks, [&] {
     step = plan_step(step_spec(o, stage_of(o, ranks)), backend);

@@ -5,6 +5,7 @@
 #include "plan/interpreter.h"
 #include "planner/memory_need.h"
 #include "resume/checkpointing.h"
+#include "resume/compared_snapshots.h"
 #include "resume/save_place.h"
 #include "settings/options.h"
 #include "step/step.h"
@@ -22,7 +23,7 @@ struct Opened {
 
 // To be called by all ranks. Prints the plan's report. Error, on all ranks, if a rank finds something wrong: sizes,
 // memory, data, the place to save, what is to be loaded.
-Opened open_run(const Options& options, const Backend& backend, Ranks& ranks);
+Opened open_run(const Options& options, const Backend& backend, Ranks& ranks, ComparedSnapshots* ahead = nullptr);
 
 // To be called by all ranks. So many samples of what the options name; the training set is there.
 Datasets open_data(const Options& options, Ranks& ranks, const SampleCounts& counts);

@@ -13,7 +13,7 @@
 
 namespace megalith {
 
-int pretrain(Options options, const Backend& backend, Ranks& ranks) {
+int pretrain(Options options, const Backend& backend, Ranks& ranks, ComparedSnapshots* ahead) {
   if (ranks.size() > 1)
     check_agreement(ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}});
   const TrainConfig& t = options.train;
@@ -25,7 +25,7 @@ int pretrain(Options options, const Backend& backend, Ranks& ranks) {
   warn_of_one_memory(options, backend);
   std::unique_ptr<Endpoint> endpoint;  // first: a port that is taken is told before anything is planned
   if (!options.train.dry_run) on_all_ranks(ranks, [&] { endpoint = open_endpoint(options, ranks.place()); });
-  Opened run = open_run(options, backend, ranks);
+  Opened run = open_run(options, backend, ranks, ahead);
   if (options.train.dry_run) return 0;
   if (ranks.size() > 1) check_agreement(ranks, {{"the plans", print(run.step.plan)}}, stage_of(options, ranks));
   if (options.train.log_throughput) log::say("{}", throughput_line(options, backend));

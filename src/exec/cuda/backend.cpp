@@ -155,6 +155,7 @@ class CudaBackend final : public Backend, public TellsFacts {
  private:
   static int ordinal(const CudaOptions& o) {
     if (!o.ranks || o.ranks->size() == 1) return o.device;
+    if (o.sees_own) return 0;
     const Place& place = o.ranks->place();
     check(place.local_rank < cuda_device_count(),
           "rank {} is number {} of the {} ranks on its host, which has {} GPUs: start one rank a GPU", place.rank,

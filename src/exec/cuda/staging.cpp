@@ -23,35 +23,52 @@ Staging::~Staging() {
 
 void Staging::choose_device() const { check_cuda(cudaSetDevice(device_), "copying to or from the GPU"); }
 
-std::byte* Staging::room(i64 bytes) {
+Staging::Room Staging::take_room(std::unique_lock<std::mutex>& turn, i64 bytes) {
   constexpr i64 kApart = 256;
   check(bytes <= kSlotBytes, "{} bytes to be staged at once: at most {}", bytes, kSlotBytes);
-  if (used_ + bytes > kSlotBytes) {
-    slot_ = (slot_ + 1) % kSlots, used_ = 0;
+  while (used_ + bytes > kSlotBytes) {
+    const i64 next = (slot_ + 1) % kSlots;
+    if (filling_[next] > 0) {
+      filled_.wait(turn);
+      continue;  // another thread may have gone on to it
+    }
+    slot_ = next, used_ = 0;
     check_cuda(cudaEventSynchronize(done_[slot_]), "waiting for pinned memory");
   }
   std::byte* at = pinned_ + slot_ * kSlotBytes + used_;
   used_ += (bytes + kApart - 1) / kApart * kApart;
-  return at;
+  return {at, slot_};
 }
 
-void Staging::copied() { check_cuda(cudaEventRecord(done_[slot_], stream_), "copying to or from the GPU"); }
+std::byte* Staging::room(i64 bytes) {
+  std::unique_lock turn(turn_);
+  return take_room(turn, bytes).at;
+}
+
+void Staging::copied(i64 slot) { check_cuda(cudaEventRecord(done_[slot], stream_), "copying to or from the GPU"); }
 
 static void copy_bytes(std::byte* to, const std::byte* from, i64 bytes) {
   parallel_ranges(bytes, i64{1} << 20,
                   [&](i64 begin, i64 end) { std::memcpy(to + begin, from + begin, size_t(end - begin)); });
 }
 
+// The copy into pinned memory is made beside other threads'; only the queue has turns.
 void Staging::write(std::byte* device, const void* host, i64 bytes) {
   choose_device();
   const std::byte* from = static_cast<const std::byte*>(host);
   for (i64 at = 0; at < bytes; at += kSlotBytes) {
     const i64 part = std::min(kSlotBytes, bytes - at);
-    std::byte* through = room(part);
-    copy_bytes(through, from + at, part);
-    check_cuda(cudaMemcpyAsync(device + at, through, size_t(part), cudaMemcpyHostToDevice, stream_),
-               "writing to the GPU");
-    copied();
+    std::unique_lock turn(turn_);
+    const Room through = take_room(turn, part);
+    ++filling_[through.slot];
+    turn.unlock();
+    copy_bytes(through.at, from + at, part);
+    turn.lock();
+    const cudaError_t status = cudaMemcpyAsync(device + at, through.at, size_t(part), cudaMemcpyHostToDevice, stream_);
+    --filling_[through.slot];
+    filled_.notify_all();
+    check_cuda(status, "writing to the GPU");
+    copied(through.slot);
   }
 }
 
@@ -75,7 +92,7 @@ void Staging::write_later(std::byte* device, i64 bytes, Fill fill) {
   check_cuda(cudaLaunchHostFunc(stream_, fill_now, later.get()), "writing to the GPU");
   later.release();  // fill_now takes it
   check_cuda(cudaMemcpyAsync(device, through, size_t(bytes), cudaMemcpyHostToDevice, stream_), "writing to the GPU");
-  copied();
+  copied(slot_);
 }
 
 // A few parts on their way at once: one is copied out while others fill.
@@ -94,7 +111,7 @@ void Staging::read(void* host, const std::byte* device, i64 bytes) {
       std::byte* through = room(part);
       check_cuda(cudaMemcpyAsync(through, device + asked, size_t(part), cudaMemcpyDeviceToHost, stream_),
                  "reading from the GPU");
-      copied();
+      copied(slot_);
       parts.push_back({asked, part, slot_, through});
       asked += part;
       continue;

@@ -1,8 +1,10 @@
 // Copies between host and device that never stall the compute lane: writes go through a ring of pinned memory and are
-// enqueued in order. So the caller's memory is free again on return, while the GPU still works on what came before. May
-// be used by any thread, one at a time.
+// enqueued in order. So the caller's memory is free again on return, while the GPU still works on what came before.
+// Several threads may write at a time, each to other bytes. Everything else is one thread's at a time.
 #pragma once
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 
 #include "exec/cuda/device.h"
 
@@ -27,14 +29,22 @@ class Staging {
  private:
   void choose_device() const;  // for this thread: a new one begins with the first, and would make a context there
   // Pinned memory within one slot, at most kSlotBytes, once the copies that used it before are done.
+  struct Room {
+    std::byte* at;
+    i64 slot;
+  };
+  Room take_room(std::unique_lock<std::mutex>& turn, i64 bytes);
   std::byte* room(i64 bytes);
-  void copied();  // enqueues the mark behind the current slot's copies
+  void copied(i64 slot);  // enqueues the mark behind the slot's copies
 
   cudaStream_t stream_;
   int device_ = 0;
   std::byte* pinned_ = nullptr;
   cudaEvent_t done_[kSlots] = {};  // of the slot's last copy
   i64 slot_ = 0, used_ = 0;        // bytes of the slot
+  std::mutex turn_;                // to use the queue and what stands above
+  int filling_[kSlots] = {};       // writes that have room in the slot, and are not enqueued yet
+  std::condition_variable filled_;
 };
 
 }  // namespace megalith::cuda

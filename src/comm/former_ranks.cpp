@@ -1,0 +1,30 @@
+#include "comm/former_ranks.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <sstream>
+
+#include "base/parse_count.h"
+#include "comm/patience.h"
+
+namespace megalith {
+
+FormerRanks::FormerRanks(const Environment& env) {
+  const char* text = env("MEGALITH_FORMER_PIDS");
+  std::istringstream in(text ? text : "");
+  for (std::string word; std::getline(in, word, ',');)
+    if (const auto pid = parse_count(word); pid && *pid > 0) pids_.push_back(pid_t(*pid));
+}
+
+bool FormerRanks::are_there() const {
+  return std::ranges::any_of(pids_, [](pid_t pid) { return kill(pid, 0) == 0 || errno != ESRCH; });
+}
+
+void FormerRanks::wait() const {
+  constexpr double kLongest = 60;
+  for (Patience patience(kLongest); are_there() && !patience.is_over();) patience.pause();
+}
+
+}  // namespace megalith
