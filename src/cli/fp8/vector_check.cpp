@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "quant/tensor_core.h"
+
 namespace megalith::fp8 {
 namespace {
 
@@ -110,6 +112,52 @@ void VectorCheck::product(const std::string& tensor, const quant::Operand& a, co
   line(ok, tensor, shape,
        fmt::format("error {:.1e} of the sum of absolute products, bound {:.1e}; rms {:.1e}, bound {:.1e}{}", largest,
                    kBound, mean, kMeanBound, where));
+}
+
+namespace {
+
+// Of a product's element on tensor cores. Where blocks have scales, a sum ends with a block: it is scaled there.
+double lost_of_element(const quant::Operand& a, i64 m, const quant::Operand& b, i64 n) {
+  const i64 part = std::min({a.width, b.width, i64{128}});
+  double lost = 0;
+  std::vector<double> products;
+  for (i64 begin = 0; begin < a.k; begin += part) {
+    products.clear();
+    for (i64 c = begin; c < std::min(a.k, begin + part); ++c)
+      products.push_back(double(a.values[size_t(m * a.k + c)]) * double(b.values[size_t(n * b.k + c)]));
+    lost += quant::lost_on_tensor_cores(products) * a.scale(m, begin) * b.scale(n, begin);
+  }
+  return lost;
+}
+
+}  // namespace
+
+// Beside what is lost the f32 sums round: by a unit in the last place for each term.
+void VectorCheck::product_of_codes(const std::string& tensor, const quant::Operand& a, const quant::Operand& b,
+                                   std::span<const float> ours) {
+  const Shape shape = {a.rows, b.rows};
+  const std::vector<double> theirs = file_.read<double>(tensor, shape);
+  const quant::Product product = quant::multiply(a, b);
+  double largest = 0, share = 0, squares = 0, bounds = 0;
+  size_t at = 0;
+  for (size_t i = 0; i < theirs.size(); ++i) {
+    const double sum = product.sums[i];
+    const double bound =
+        lost_of_element(a, i64(i) / b.rows, b, i64(i) % b.rows) + double(a.k) * 0x1p-23 * sum + 0x1p-149;
+    const double error = same_bits(ours[i], float(theirs[i])) ? 0 : std::abs(double(ours[i]) - theirs[i]);
+    squares += error * error, bounds += bound * bound;
+    largest = std::max(largest, sum > 0 ? error / sum : 0);
+    if (!(error / bound <= share)) share = error / bound, at = i;  // NaN stays the largest
+  }
+  const double mean = std::sqrt(squares / bounds);
+  const bool ok = share <= 1 && mean <= 0.5;
+  const std::string where =
+      ok ? ""
+         : fmt::format(", the largest at {}: {}, want {}", place_of(at, shape), text_of(ours[at]), text_of(theirs[at]));
+  line(ok, tensor, shape,
+       fmt::format("error {:.2f} of what tensor cores may lose, rms {:.2f}, bound 0.5; {:.1e} of the sum of absolute "
+                   "products{}",
+                   share, mean, largest, where));
 }
 
 void VectorCheck::lacks(const std::string& tensor, const std::string& why) {

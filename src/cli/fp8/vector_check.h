@@ -23,6 +23,10 @@ class VectorCheck {
   // ours: of quant::multiply, unless they are given.
   void product(const std::string& tensor, const quant::Operand& a, const quant::Operand& b,
                std::span<const float> ours = {});
+  // Of fp8 codes, by tensor cores of Hopper: within what these lose (quant/tensor_core.h), half of it in the quadratic
+  // mean.
+  void product_of_codes(const std::string& tensor, const quant::Operand& a, const quant::Operand& b,
+                        std::span<const float> ours);
   // A line that says why there is nothing of ours to hold against the tensor.
   void lacks(const std::string& tensor, const std::string& why);
   // A line for each tensor that no check has read.

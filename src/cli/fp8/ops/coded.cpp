@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cli/fp8/ops/checks.h"
+#include "quant/blocks.h"
 #include "quant/cast.h"
 
 namespace megalith::fp8 {
@@ -64,7 +65,10 @@ void hold_product_by_op(const OpCheck& c, const std::string& tensor, const Coded
   op.x_split = a.turned, op.w_split = b.turned;
   std::vector<Array> ins = op_inputs(a), more = op_inputs(b);
   ins.insert(ins.end(), more.begin(), more.end());
-  c.held.product(tensor, a.operand(), b.operand(), c.ops.run(op, ins)[0].as<float>());
+  const std::vector<float> ours = c.ops.run(op, ins)[0].as<float>();
+  const bool by_codes = one_scale || (a.width == quant::kBlock && b.width == quant::kBlock);
+  if (c.ops.is_gpu() && by_codes) return c.held.product_of_codes(tensor, a.operand(), b.operand(), ours);
+  c.held.product(tensor, a.operand(), b.operand(), ours);
 }
 
 }  // namespace megalith::fp8
