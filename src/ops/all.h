@@ -35,6 +35,7 @@
 #include "ops/router_noise.h"
 #include "ops/router_scores.h"
 #include "ops/scale.h"
+#include "ops/shard_codes.h"
 #include "ops/sinkhorn.h"
 #include "ops/split_main.h"
 #include "ops/state_window.h"

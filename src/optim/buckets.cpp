@@ -18,7 +18,7 @@ i64 rounded_up(i64 n, i64 step) { return (n + step - 1) / step * step; }
 
 struct Kind {  // what members of a bucket have in common
   AxisSet reduced, split;
-  bool decay, own_rate;
+  bool decay, own_rate, coded;
   std::vector<int> stages;
   std::string shared;  // its name, where several stages hold it: their lists of parameters may differ
   DType dtype;
@@ -27,10 +27,18 @@ struct Kind {  // what members of a bucket have in common
   auto operator<=>(const Kind&) const = default;
 };
 
-Kind kind_of(const Parameter& p, const OptimizerConfig& config) {
+Kind kind_of(const Parameter& p, const OptimizerConfig& config, bool coded) {
   const Optimizer& updater = updater_of(config, p);
-  Kind k{p.type.layout.copy, {}, p.decays(), has_own_rate(p, config), p.stages, p.tied() ? p.name : "", p.type.dtype,
-         updater.name(),     {}};  // a cotangent's sums are its weight's copies
+  Kind k{p.type.layout.copy,
+         {},
+         p.decays(),
+         has_own_rate(p, config),
+         coded,
+         p.stages,
+         p.tied() ? p.name : "",
+         p.type.dtype,
+         updater.name(),
+         {}};  // a cotangent's sums are its weight's copies
   for (const AxisList& dim : p.type.layout.dims) k.split.insert(dim.axes());
   if (updater.granularity() == Granularity::matrix) k.stacked = to_string(p.type);
   return k;
@@ -53,14 +61,14 @@ void close(const Mesh& mesh, const Kind& k, i64 n, const Parameter& like, const 
   n = bucket.stacked ? rounded_up(i64(bucket.members.size()), mesh.n(k.reduced))
                      : rounded_up(n, kStep * mesh.n(k.reduced));
   bucket.gradient = type_of(mesh, k, bucket, like, precision.gradients, n);
-  bucket.weights = type_of(mesh, k, bucket, like, k.dtype, n);
+  bucket.weights = type_of(mesh, k, bucket, like, k.coded ? DType::f8_e4m3 : k.dtype, n);
   bucket.shard = type_of(mesh, k, bucket, like, precision.main_parameters, n);
   bucket.gradient.layout.partial.insert(k.reduced), bucket.weights.layout.copy.insert(k.reduced);
   bucket.shard.layout.dims[size_t(bucket.cut_dim())].add({k.reduced});
 }
 
 Type in_compute_precision(const Bucket& bucket) {
-  return {bucket.weights.dtype, bucket.shard.shape, bucket.shard.layout};
+  return {bucket.precision(), bucket.shard.shape, bucket.shard.layout};
 }
 
 }  // namespace
@@ -70,7 +78,8 @@ bool has_own_rate(const Parameter& p, const OptimizerConfig& config) {
 }
 
 std::vector<Bucket> make_buckets(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size,
-                                 const OptimizerConfig& config, const Precision& precision) {
+                                 const OptimizerConfig& config, const Precision& precision,
+                                 bool (*coded)(const std::string& parameter)) {
   if (size == 0) size = std::max<i64>(40'000'000, 1'000'000 * mesh.n(groups::data));
   struct Open {
     size_t bucket;
@@ -83,7 +92,7 @@ std::vector<Bucket> make_buckets(const Mesh& mesh, const std::vector<Parameter>&
   };
   for (size_t i = parameters.size(); i-- > 0;) {
     const Parameter& p = parameters[i];
-    const Kind k = kind_of(p, config);
+    const Kind k = kind_of(p, config, coded && coded(p.name));
     auto it = open.find(k);
     if (it == open.end()) {
       it = open.emplace(k, Open{buckets.size()}).first;
@@ -92,7 +101,8 @@ std::vector<Bucket> make_buckets(const Mesh& mesh, const std::vector<Parameter>&
                          .decay = k.decay,
                          .stacked = !k.stacked.empty(),
                          .own_rate = k.own_rate,
-                         .stages = k.stages});
+                         .stages = k.stages,
+                         .coded = k.coded});
     }
     Open& o = it->second;
     Bucket& bucket = buckets[o.bucket];
@@ -122,7 +132,7 @@ Value weights_shard_leaf(Builder& b, const Bucket& bucket) {
 }
 Value main_leaf(Builder& b, const Bucket& bucket) {
   Type type = bucket.shard;
-  type.dtype = main_type(bucket.weights.dtype, bucket.shard.dtype, bucket.host);
+  type.dtype = main_type(bucket.precision(), bucket.shard.dtype, bucket.host);
   return b.leaf({.name = main_name(bucket.name), .type = type, .role = Role::main_parameter, .host = bucket.host});
 }
 Value state_leaf(Builder& b, const Bucket& bucket, const OptimizerState& state) {
@@ -161,7 +171,7 @@ Graph take_main(const Mesh& mesh, const std::vector<Bucket>& buckets) {
     const int ndim = bucket.shard.ndim();
     const bool low_half = b.type(main).dtype != bucket.shard.dtype;
     if (!low_half) b.add1(Accumulate{ndim, true}, {main, part});
-    if (bucket.weights.dtype == bucket.shard.dtype)
+    if (bucket.precision() == bucket.shard.dtype)
       b.add1(Accumulate{ndim, true}, {weights, part});
     else
       b.add(SplitMain{ndim, low_half}, low_half ? std::vector{part, weights, main} : std::vector{part, weights});
@@ -175,6 +185,7 @@ Graph spread_weights(const Mesh& mesh, const std::vector<Bucket>& buckets) {
   Builder b(g);
   b.set_phase(Phase::update), b.set_module("spread weights");
   for (const Bucket& bucket : buckets) {
+    if (bucket.coded) continue;
     const Value part = bucket.has_copy() ? weights_shard_leaf(b, bucket) : main_leaf(b, bucket);
     b.move_into(part, bucket.reduced, kCopy, weights_leaf(b, bucket));
   }

@@ -32,11 +32,13 @@ struct Bucket {
   std::vector<int> stages = {};      // see Parameter
   bool host = false;                 // the optimizer's state lies in the host's memory
   bool late = false;                 // its new weights are gathered by the programs that read them, not by the update
+  bool coded = false;                // and as codes of fp8 (passes/gather_codes.h); a rank's part is in bf16
   Type gradient = {}, weights = {};  // whole on each of the reduced ranks
   Type shard = {};                   // cut; of the main weights
   // A rank's part of the new weights has a leaf of its own, apart from the main weights.
   int cut_dim() const { return stacked ? 0 : 1; }
   bool has_copy() const { return host || weights.dtype != shard.dtype; }
+  DType precision() const { return coded ? DType::bf16 : weights.dtype; }  // of a rank's part of the new weights
   // The gradients' memory can hold the main weights at the start of a run (take_main).
   bool starts_in_gradients() const { return gradient.dtype == shard.dtype; }
 };
@@ -46,9 +48,10 @@ bool has_own_rate(const Parameter& parameter, const OptimizerConfig& config);
 
 // Buckets of parameters whose gradients are sums over the same ranks, with the same decay, learning rate and optimizer.
 // A bucket has about `size` elements (on one rank; 0: the larger of 40 million and 1 million x data-parallel ranks,
-// Megatron's).
+// Megatron's). `coded`: which parameters' weights are gathered as codes; null: none.
 std::vector<Bucket> make_buckets(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size,
-                                 const OptimizerConfig& config = {}, const Precision& precision = {});
+                                 const OptimizerConfig& config = {}, const Precision& precision = {},
+                                 bool (*coded)(const std::string& parameter) = nullptr);
 
 // The bucket's leaves. Gradients and weights lie where their members do; the state is one rank's part.
 Value gradient_leaf(Builder& b, const Bucket& bucket);

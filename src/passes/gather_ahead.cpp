@@ -12,7 +12,10 @@ namespace megalith {
 namespace {
 
 // Nodes that begin or end a gather of weights for the first micro-batch.
-bool of_gather(const Node& n) { return !is_carried_out(n.op, false); }
+bool of_gather(const Node& n) {
+  const auto* r = n.op.get_if<Relayout>();
+  return !is_carried_out(n.op, false) && (!r || r->into);
+}
 bool ends(const Node& n) { return of_gather(n) && n.op.get_if<Wait>(); }
 
 struct Gather {
@@ -29,7 +32,7 @@ std::vector<Bucket> gather_weights(Builder& b, const std::vector<Bucket>& bucket
   for (const Bucket& bucket : buckets) {
     const bool is_read = std::any_of(bucket.members.begin(), bucket.members.end(),
                                      [&](size_t m) { return bool(b.find_leaf(parameters[m].name)); });
-    if (!bucket.late || !is_read) {
+    if (!bucket.late || bucket.coded || !is_read) {
       others.push_back(bucket);
       continue;
     }
@@ -57,10 +60,14 @@ bool gather_ahead(Graph& g) {
     }
   std::stable_sort(gathers.begin(), gathers.end(),
                    [](const Gather& a, const Gather& b) { return a.reader < b.reader; });
+  int head = 0;  // what makes the codes that are gathered
+  for (const Gather& gather : gathers) head = std::max(head, g.info(gather.begin.ins[0]).node + 1);
   std::vector<Node> nodes;
+  for (int i = 0; i < head; ++i)
+    if (!of_gather(g.nodes[i])) nodes.push_back(std::move(g.nodes[i]));
   for (Gather& gather : gathers) nodes.push_back(std::move(gather.begin));
   auto next = gathers.begin();
-  for (int i = 0; i < int(g.nodes.size()); ++i) {
+  for (int i = head; i < int(g.nodes.size()); ++i) {
     for (; next != gathers.end() && next->reader == i; ++next) nodes.push_back(std::move(next->end));
     if (!of_gather(g.nodes[i])) nodes.push_back(std::move(g.nodes[i]));
   }

@@ -26,6 +26,7 @@ struct QuantizeConfig {
   bool weight_gradients = true;  // false: dw is a product of values
   bool ends_in_bf16 = false;     // the first and the last layers stay as they are: so many
   i64 layers_at_start = 1, layers_at_end = 1;
+  bool gather_codes = false;  // of a cut optimizer: ranks gather weights as codes (passes/gather_codes.h)
 
   bool on() const { return format != Format::none || fp4_format != Fp4Format::none; }
   bool is_fp4() const { return fp4_format != Fp4Format::none; }

@@ -7,6 +7,7 @@
 
 #include "ops/einsum.h"
 #include "ops/quantize.h"
+#include "ops/shard_codes.h"
 #include "passes/pass.h"
 
 namespace megalith {
@@ -42,6 +43,39 @@ const Quantize* cast_of(const Graph& g, Value codes) {
   return made_by < 0 ? nullptr : g.nodes[size_t(made_by)].op.get_if<Quantize>();
 }
 
+// Transposes of codes that are leaves: weights that ranks gather as codes. One for each phase.
+class TurnedLeaves {
+ public:
+  explicit TurnedLeaves(Graph& g) : g_(g) {}
+
+  // Made before node `at`, its first reader.
+  Value of(Value codes, int split, int at) {
+    const Phase phase = g_.nodes[size_t(at)].phase;
+    Value& made = made_[{codes, split, phase}];
+    if (made) return made;
+    g_.values.push_back({.type = turned(g_.type(codes), {split, false}), .node = at});
+    made = {int(g_.values.size()) - 1};
+    before_[at].push_back({TurnCodes{split}, {codes}, {made}, phase, g_.nodes[size_t(at)].origin});
+    return made;
+  }
+  bool place() {
+    if (before_.empty()) return false;
+    std::vector<Node> nodes;
+    for (int i = 0; i < int(g_.nodes.size()); ++i) {
+      if (const auto it = before_.find(i); it != before_.end())
+        std::ranges::move(it->second, std::back_inserter(nodes));
+      nodes.push_back(std::move(g_.nodes[size_t(i)]));
+    }
+    set_nodes(g_, std::move(nodes));
+    return true;
+  }
+
+ private:
+  Graph& g_;
+  std::map<std::tuple<Value, int, Phase>, Value> made_;
+  std::map<int, std::vector<Node>> before_;
+};
+
 int turn_of_operand(const QuantizedProduct& op, size_t operand) {
   const auto [ins, outs] = split_spec(op.spec);
   return turn_of(ins[operand], ins[1 - operand], outs[0]);
@@ -60,15 +94,18 @@ bool sums_by_sequence(const Graph& g, const Node& n) {
   return op.x_split == 0 && op.w_split == 0;
 }
 
-// operand: 0 or 1.
-bool turn_operand(Graph& g, Node& n, size_t operand) {
+// at: of the node. operand: 0 or 1.
+bool turn_operand(Graph& g, int at, size_t operand, TurnedLeaves& leaves) {
+  Node& n = g.nodes[size_t(at)];
   QuantizedProduct op = *n.op.get_if<QuantizedProduct>();
   auto [ins, outs] = split_spec(op.spec);
   Value& codes = n.ins[operand * 2];
   const Turn turn{turn_of_operand(op, operand), op.by_sequence};
   int& turned_by = operand == 0 ? op.x_split : op.w_split;
-  if (turn.split <= 0 || turned_by > 0 || !cast_of(g, codes)) return false;
-  const Value by = transpose_of(g, g.nodes[size_t(g.info(codes).node)], turn);
+  const bool is_leaf = g.info(codes).node < 0;
+  if (turn.split <= 0 || turned_by > 0 || !(cast_of(g, codes) || (is_leaf && !turn.by_sequence))) return false;
+  const Value by =
+      is_leaf ? leaves.of(codes, turn.split, at) : transpose_of(g, g.nodes[size_t(g.info(codes).node)], turn);
   if (!by) return false;
   codes = by, turned_by = turn.split;
   ins[operand] = turn.of(ins[operand]);
@@ -96,14 +133,18 @@ bool drop_order(Node& n, const std::vector<int>& uses) {
 
 bool transpose_codes(Graph& g) {
   bool changed = false;
-  for (Node& n : g.nodes)
+  TurnedLeaves leaves(g);
+  for (int i = 0; i < int(g.nodes.size()); ++i) {
+    Node& n = g.nodes[size_t(i)];
     if (const auto* product = n.op.get_if<QuantizedProduct>()) {
       if (sums_by_sequence(g, n)) {
         QuantizedProduct op = *product;
         op.by_sequence = true, n.op = op;
       }
-      for (const size_t operand : {size_t{0}, size_t{1}}) changed |= turn_operand(g, n, operand);
+      for (const size_t operand : {size_t{0}, size_t{1}}) changed |= turn_operand(g, i, operand, leaves);
     }
+  }
+  changed |= leaves.place();
   const std::vector<int> uses = count_uses(g);
   for (Node& n : g.nodes) changed |= drop_order(n, uses);
   return changed;

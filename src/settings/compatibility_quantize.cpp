@@ -81,6 +81,25 @@ std::string no_offload(const Options& o) {
   return fmt::format("--fine-grained-activation-offloading does not know codes of {}: leave one out", format_flag(o));
 }
 
+// What of fp8 weights are gathered as codes with.
+std::string gathers_what_is_built(const Options& o) {
+  const QuantizeConfig& c = o.quantize;
+  if (!c.gather_codes) return {};
+  const auto no = [](const std::string& with, const std::string& give) {
+    return fmt::format("--fp8-param-gather {}: {}", with, give);
+  };
+  if (!in_fp8(o)) return no("is of training in fp8", "give --fp8-format, or leave it out");
+  if (!o.parallel.use_distributed_optimizer)
+    return no("is of an optimizer that is cut over ranks", "give --use-distributed-optimizer, or leave it out");
+  if (!o.train.bf16) return no("is built for --bf16", "give that, or leave it out");
+  if (c.recipe != Recipe::delayed && c.recipe != Recipe::tensorwise)
+    return no(fmt::format("is not built for --fp8-recipe {}", name_of_recipe(c)), "give delayed or tensorwise");
+  if (c.ends_in_bf16) return no("is not built for --first-last-layers-bf16", "leave one out");
+  if (o.parallel.stages() > 1) return no("is not built for pipelines", "give other parallel sizes, or leave it out");
+  if (o.optimizer.optimizer_cpu_offload) return no("is not built for --optimizer-cpu-offload", "leave one out");
+  return {};
+}
+
 std::string layers_are_left(const Options& o) {
   const QuantizeConfig& c = o.quantize;
   if (!c.on() || !c.ends_in_bf16) return {};
@@ -137,6 +156,7 @@ std::vector<Rule> quantize_rules() {
       {"fp8 and fp4 are for models without experts", Topic::run, Action::refuse, no_experts},
       {"fp8 and fp4 have a query group for each tensor-parallel rank", Topic::run, Action::refuse, groups_for_all},
       {"codes of fp8 and fp4 are not offloaded", Topic::run, Action::refuse, no_offload},
+      {"weights are gathered as codes where that is built", Topic::run, Action::refuse, gathers_what_is_built},
       {"first-last-layers-bf16 leaves layers for fp8 or fp4", Topic::run, Action::refuse, layers_are_left},
       {"flags about fp8 and fp4 come with a format", Topic::run, Action::warn, something_is_quantized},
       {"mxfp8 has gradients in e4m3", Topic::run, Action::warn, mx_in_e4m3},

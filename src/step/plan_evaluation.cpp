@@ -32,8 +32,9 @@ void StepPlanner::add_evaluation(const StagePiece& piece, std::vector<Bucket>& b
   const std::string of = in_pipeline() ? "evaluation of " + spec_.model->describe(piece) : "";
   const QuantizeReport quantized = quantize_products(g, of, piece.suffix);
   if (!spec_.train) out_.quantized += quantized, keep_scales(quantized.states);
+  gather_as_codes(g, of);
   run(g, of, standard_passes(spec_.traffic.ring), passes_off_);
-  if (spec_.traffic.overlap_weights) run(g, of, {{"gather-ahead", gather_ahead}});
+  if (gathers_ahead()) run(g, of, {{"gather-ahead", gather_ahead}});
   if (!told) out_.passes.resize(reports);
   programs_.push_back(program);
 }

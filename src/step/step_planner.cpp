@@ -19,11 +19,12 @@ std::vector<Bucket> buckets_of(const StepSpec& spec, const std::vector<Parameter
   const bool cut = spec.shard_optimizer && spec.mesh.n(groups::data_context) > 1;
   if (!cut) return {};
   std::vector<Bucket> buckets =
-      make_buckets(spec.mesh, parameters, spec.bucket_size, spec.optimizer, spec.mode.precision);
+      make_buckets(spec.mesh, parameters, spec.bucket_size, spec.optimizer, spec.mode.precision,
+                   spec.quantize.config.gather_codes ? is_linear_weight : nullptr);
   place_on_host(buckets, spec.optimizer);
   for (Bucket& bucket : buckets)
-    bucket.late = spec.traffic.overlap_weights && spec.mesh.n(bucket.reduced) > 1 &&
-                  std::ranges::find(bucket.members, 0u) == bucket.members.end();
+    bucket.late = bucket.coded || (spec.traffic.overlap_weights && spec.mesh.n(bucket.reduced) > 1 &&
+                                   std::ranges::find(bucket.members, 0u) == bucket.members.end());
   return buckets;
 }
 
@@ -191,28 +192,6 @@ void StepPlanner::add_update_program() {
   programs_.push_back({"update", &g, {Phase::update}});
 }
 
-void StepPlanner::keep_scales(const ScaleStates& states) {
-  if (states.names.empty()) return;
-  for (const std::string& name : states.names)
-    out_.untrained.push_back(
-        {.name = name, .kind = ParameterKind::vector, .type = states.type, .true_rows = states.type.dim(0)});
-  scales_.push_back(states);
-}
-
-QuantizeReport StepPlanner::quantize_products(Graph& g, const std::string& of, const std::string& suffix) {
-  if (!spec_.quantize.config.on()) return {};
-  QuantizeSpec spec = spec_.quantize;
-  spec.suffix = suffix;
-  QuantizeReport report;
-  run(g, of, {{"quantize", [&](Graph& graph) {
-                 report = quantize(graph, spec);
-                 return report.layers > 0;
-               }}});
-  check(report.layers > 0 || in_pipeline(), "--{} {} finds no linear layer to quantize: leave it out",
-        spec.config.is_fp4() ? "fp4-recipe" : "fp8-recipe", name_of_recipe(spec.config));
-  return report;
-}
-
 void StepPlanner::rewrite_training(const TrainedPiece& built) {
   Graph& g = *built.graph;
   const std::string of = in_pipeline() ? spec_.model->describe(built.piece) : "";
@@ -223,6 +202,7 @@ void StepPlanner::rewrite_training(const TrainedPiece& built) {
     Builder b(g);
     update_scales(b, spec_.quantize.config, quantized.states, quantized.states.seen, g.outputs.at("step"));
   }
+  gather_as_codes(g, of);
   run(g, of, standard_passes(spec_.traffic.ring), passes_off_);
   if (spec_.traffic.overlap_experts) run(g, of, {{"overlap-experts", overlap_experts}});
   run(g, of, {{"overlap-dispatch", overlap_dispatch}});
@@ -236,7 +216,7 @@ void StepPlanner::rewrite_training(const TrainedPiece& built) {
       run(g, of, {{"transpose-codes", transpose_codes}});
   }
   if (spec_.offload.on) offload(g, of, built.piece.suffix);
-  if (spec_.traffic.overlap_weights) run(g, of, {{"gather-ahead", gather_ahead}});  // when no other pass moves readers
+  if (gathers_ahead()) run(g, of, {{"gather-ahead", gather_ahead}});  // when no other pass moves readers
 }
 
 void StepPlanner::offload(Graph& g, const std::string& of, const std::string& suffix) {

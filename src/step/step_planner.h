@@ -36,6 +36,7 @@ class StepPlanner {
                      const std::vector<Value>& tallies);
   void add_update_program();
   void keep_scales(const ScaleStates& states);
+  void gather_as_codes(Graph& g, const std::string& of);
   QuantizeReport quantize_products(Graph& g, const std::string& of, const std::string& suffix);
   void rewrite_training(const TrainedPiece& built);
   void offload(Graph& g, const std::string& of, const std::string& suffix);
@@ -44,6 +45,7 @@ class StepPlanner {
   void add_evaluation(const StagePiece& piece, std::vector<Bucket>& buckets);
   i64 activation_bytes(const Graph& g) const;
   void run(Graph& g, const std::string& of, const std::vector<Pass>& passes, const std::set<std::string>& off = {});
+  bool gathers_ahead() const { return spec_.traffic.overlap_weights || spec_.quantize.config.gather_codes; }
   bool in_pipeline() const { return out_.pipeline.has_value(); }
 
   const StepSpec& spec_;

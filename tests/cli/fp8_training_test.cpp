@@ -154,7 +154,6 @@ TEST_F(Fp8, RefusesWhatIsNotBuilt) {
            {"--fp8-format hybrid --fp4-format e2m1", "--fp8-format and --fp4-format exclude each other"},
            {"--fp8-format hybrid --num-experts 4", "--fp8-format is not built for --num-experts 4"},
            {"--fp8-format hybrid --fp8-recipe custom", "--fp8-recipe custom takes quantizers from Python"},
-           {"--fp8-format hybrid --fp8-param-gather", "--fp8-param-gather"},
            {"--fp8-format hybrid --first-last-layers-bf16", "--first-last-layers-bf16 has no meaning with"},
            {"--fp8-format hybrid --fp8-recipe tensorwise --first-last-layers-bf16", "leave none of --num-layers 2"},
            {"--fp8-format hybrid --fp8-amax-history-len 0", "--fp8-amax-history-len 0 is out of range"},

@@ -5,6 +5,7 @@
 
 #include "exec/cpu/kernel.h"
 #include "ops/delayed_scale.h"
+#include "ops/shard_codes.h"
 #include "quant/small_float.h"
 #include "tests/kernels/kernel_run.h"
 
@@ -27,7 +28,7 @@ std::vector<Tensor> on_cpu(const T& of, const std::vector<Tensor>& ins, bool fir
   const Mesh mesh = make_mesh({});
   const std::vector<Type> types = types_of(ins),
                           results = op.infer({mesh, types, std::vector<bool>(ins.size(), false)});
-  const cpu::Kernel kernel = cpu::prepare(of, cpu::KernelContext{mesh, {}, types, results, {}, {}});
+  const cpu::Kernel kernel = cpu::prepare_any(op, cpu::KernelContext{mesh, {}, types, results, {}, {}});
   std::vector<Watched> in, out;
   for (const Tensor& t : ins) in.emplace_back(t);
   for (const Type& t : results) out.emplace_back(t.bytes(), 0xFF);
@@ -47,8 +48,10 @@ std::vector<Tensor> on_cpu(const T& of, const std::vector<Tensor>& ins, bool fir
 
 // Any NaN is as good as another.
 template <class T>
-std::vector<Tensor> expect_same(const T& op, const std::vector<Tensor>& ins, const std::string& what) {
-  const std::vector<Tensor> want = on_cpu(op, ins), got = run_kernel(op, ins, {.any_threads = false});
+std::vector<Tensor> expect_same(const T& op, const std::vector<Tensor>& ins, const std::string& what,
+                                bool first_micro_batch = false) {
+  const std::vector<Tensor> want = on_cpu(op, ins, first_micro_batch),
+                            got = run_kernel(op, ins, {.first_micro_batch = first_micro_batch, .any_threads = false});
   EXPECT_EQ(got.size(), want.size());
   for (size_t r = 0; r < want.size(); ++r) {
     EXPECT_EQ(got[r].x.size(), want[r].x.size());
@@ -130,23 +133,34 @@ TEST(QuantizeOnGpu, one_scale_a_tensor_is_the_cpus) {
 
 // The amax that a cast gives is that of all that it read, and what is not finite shows in the scale.
 TEST(QuantizeOnGpu, a_cast_gives_the_amax_of_the_cpu) {
-  const std::vector<Shape> shapes = {{1, 1}, {7, 5}, {16, 8}, {48, 3, 40}, {128, 128}, {144, 2, 136}, {512, 1, 1032}};
+  const auto cast = [](const Shape& shape, CodeFormat format) {
+    Quantize op{.format = format, .scaling = Scaling::kept, .box = shape, .at = 1};
+    op.gives_amax = true;
+    return op;
+  };
+  const std::vector<Shape> shapes = {{1, 1}, {7, 5}, {16, 8}, {48, 3, 40}, {144, 2, 136}};
   for (const DType dtype : kTypes)
-    for (const CodeFormat format : {CodeFormat::e4m3, CodeFormat::e5m2})
-      for (const Shape& shape : shapes)
-        for (const double scale : {0.0, 24.0}) {
-          Quantize op{.format = format, .scaling = Scaling::kept, .box = shape, .at = 1};
-          op.gives_amax = true;
-          Tensor x = values(dtype, shape, 3);
-          const Tensor state = tensor(DType::f32, {3}, {5, scale, 5});
-          check_orders(op, {x, state});
-          if (dtype == DType::f64 && shape.size() > 2) continue;
-          for (const double bad : {kInf, -kInf, kNaN}) {
-            x.x[x.x.size() * 2 / 3] = bad;
-            check_orders(op, {x, state});
-          }
-          check_orders(op, {tensor(dtype, shape, std::vector<double>(x.x.size(), -0.0)), state});
+    for (const Shape& shape : shapes)
+      for (const double scale : {0.0, 24.0}) {
+        Tensor x = values(dtype, shape, 3);
+        const Tensor state = tensor(DType::f32, {3}, {5, scale, 5});
+        for (const CodeFormat format : {CodeFormat::e4m3, CodeFormat::e5m2})
+          check_orders(cast(shape, format), {x, state});
+        Quantize op = cast(shape, CodeFormat::e4m3);
+        op.orders = CodeOrders::both, op.split = 1;
+        const std::string what = described(op, x);
+        expect_same(op, {tensor(dtype, shape, std::vector<double>(x.x.size(), -0.0)), state}, what + " of zeros");
+        for (const double bad : {kInf, -kInf, kNaN}) {
+          x.x[x.x.size() * 2 / 3] = bad;
+          expect_same(op, {x, state}, what + " of what is not finite");
         }
+      }
+  // More tiles than blocks that run at once.
+  const Shape large = {512, 1, 1032};
+  Quantize op = cast(large, CodeFormat::e4m3);
+  op.orders = CodeOrders::both, op.split = 2;
+  for (const double scale : {0.0, 24.0})
+    expect_same(op, {values(DType::bf16, large, 3), tensor(DType::f32, {3}, {5, scale, 5})}, "many tiles");
 }
 
 // Blocks of tokens of several sequences.
@@ -226,6 +240,48 @@ TEST(QuantizeOnGpu, fp4_is_the_cpus) {
 TEST(QuantizeOnGpu, rotated_tokens_are_the_cpus) {
   for (const DType dtype : kTypes)
     expect_same(RotateTokens{}, {random_tensor(dtype, {48, 3, 43}, 9)}, fmt::format("rotated {}", name_of(dtype)));
+}
+
+TEST(QuantizeOnGpu, codes_are_turned_as_on_the_cpu) {
+  for (const Shape& shape : {Shape{16, 8}, Shape{48, 3, 40}, Shape{7, 5}, Shape{144, 2, 136}, Shape{400, 264}})
+    for (int split = 1; split < int(shape.size()); ++split) {
+      Tensor codes{{DType::f8_e4m3, shape, whole(shape.size())}, {}};
+      for (i64 i = 0; i < count(shape); ++i) codes.x.push_back(double(mix_all(4, i) % 256));
+      expect_same(TurnCodes{split}, {codes}, fmt::format("{} turned by {}", to_string(shape), split));
+    }
+}
+
+// Weights one behind another in pools: more of them than a launch takes.
+TEST(QuantizeOnGpu, parts_of_pools_are_the_cpus) {
+  constexpr i64 kMembers = 100, kEach = 1280, kPool = kMembers * kEach;
+  const Tensor one = values(DType::bf16, {1, kPool}, 11), two = values(DType::bf16, {1, kEach}, 12);
+  ShardAmax amax;
+  CastShard cast;
+  std::vector<Tensor> states, scales, amaxes;
+  for (i64 i = 0; i < kMembers; ++i) {
+    const i64 elements = kEach - 8 * (i % 5) - i % 3;
+    cast.members.push_back({int(i), i * kEach, elements}), amax.members.push_back({0, i * kEach, elements});
+    states.push_back(tensor(DType::f32, {2, 3}, {1, i % 4 ? std::exp(normal(mix_all(13, i))) : 0, 1, 0, 0, 0}));
+    scales.push_back(number({1, 1}, 7)), amaxes.push_back(number({1, 1}, 7));
+  }
+  amax.members.push_back({1, 128, 300});
+  const Tensor seen = expect_same(amax, {one, two}, "amax of members", true)[0];
+  cast.state_at = 1;
+  for (const CodeFormat format : {CodeFormat::e4m3, CodeFormat::e5m2})
+    for (const bool kept : {false, true}) {
+      cast.format = format, cast.kept = kept;
+      std::vector<Tensor> ins = {one, seen};
+      if (kept) ins.insert(ins.end(), states.begin(), states.end());
+      ins.insert(ins.end(), scales.begin(), scales.end());
+      if (kept) ins.insert(ins.end(), amaxes.begin(), amaxes.end());
+      const std::vector<Tensor> want = on_cpu(cast, ins, true),
+                                got = run_kernel(cast, ins, {.first_micro_batch = true, .any_threads = false});
+      for (size_t i = 0; i < want.size(); ++i)
+        for (i64 k = 0; k < i64(want[i].x.size()); ++k) {
+          const bool between = i == 0 && k % kEach >= cast.members[size_t(k / kEach)].elements;  // no member's
+          if (!between) ASSERT_EQ(got[i].x[size_t(k)], want[i].x[size_t(k)]) << name_of(format) << kept << i << k;
+        }
+    }
 }
 
 // More amaxes than a launch takes, and ten steps of a layer.

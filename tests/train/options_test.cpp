@@ -154,8 +154,8 @@ TEST(Options, RefusedFlagsSayWhy) {
   EXPECT_EQ(refused("--moe-enable-routing-replay --moe-paged-stash"),
             "--moe-enable-routing-replay, --moe-paged-stash: this part of a mixture of experts is not built yet");
   for (const char* fp8 : {"--fp8 hybrid", "--fp8-hybrid", "--fp8-format hybrid"})
-    EXPECT_EQ(refused(std::string(fp8) + " --fp8-param-gather"),
-              "--fp8-param-gather: this part of fp8 and fp4 is not built yet");
+    EXPECT_EQ(refused(std::string(fp8) + " --fp8-output-proj"),
+              "--fp8-output-proj: this part of fp8 and fp4 is not built yet");
   EXPECT_EQ(refused("--num-exprts 8"),
             "unknown flag --num-exprts: the nearest known one is --num-experts (--help lists all)");
 }

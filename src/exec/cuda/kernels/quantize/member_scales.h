@@ -1,0 +1,23 @@
+// Launches of CastShard and TurnCodes (ops/shard_codes.h) that are not those of a tensor's cast.
+#pragma once
+#include <span>
+
+#include "exec/cuda/kernels/quantize/quantize.h"
+
+namespace megalith::cuda {
+
+// Of a bucket's member.
+struct MemberPointers {
+  const float *seen, *state;  // amax of all ranks; the scale that is kept; null: none
+  float *scale_inv, *amax;    // where they go; null: not wanted
+};
+// Also of members of which this rank has no element.
+void launch_member_scales(const ScaleRuleOfBox& rule, std::span<const MemberPointers> members, cudaStream_t stream);
+
+// Codes [rows, columns] -> [columns, rows].
+struct TurnLaunch {
+  i64 rows = 1, columns = 1;
+};
+void launch(const TurnLaunch& l, const u8* codes, u8* turned, cudaStream_t stream);
+
+}  // namespace megalith::cuda

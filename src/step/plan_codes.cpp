@@ -1,0 +1,34 @@
+// What of a step is codes of fp8 or fp4: products, the states of their scales, and weights on their way between ranks.
+#include "passes/gather_codes.h"
+#include "step/step_planner.h"
+
+namespace megalith {
+
+void StepPlanner::keep_scales(const ScaleStates& states) {
+  if (states.names.empty()) return;
+  for (const std::string& name : states.names)
+    out_.untrained.push_back(
+        {.name = name, .kind = ParameterKind::vector, .type = states.type, .true_rows = states.type.dim(0)});
+  scales_.push_back(states);
+}
+
+QuantizeReport StepPlanner::quantize_products(Graph& g, const std::string& of, const std::string& suffix) {
+  if (!spec_.quantize.config.on()) return {};
+  QuantizeSpec spec = spec_.quantize;
+  spec.suffix = suffix;
+  QuantizeReport report;
+  run(g, of, {{"quantize", [&](Graph& graph) {
+                 report = quantize(graph, spec);
+                 return report.layers > 0;
+               }}});
+  check(report.layers > 0 || in_pipeline(), "--{} {} finds no linear layer to quantize: leave it out",
+        spec.config.is_fp4() ? "fp4-recipe" : "fp8-recipe", name_of_recipe(spec.config));
+  return report;
+}
+
+void StepPlanner::gather_as_codes(Graph& g, const std::string& of) {
+  if (!spec_.quantize.config.gather_codes || out_.buckets.empty()) return;
+  run(g, of, {{"gather-codes", [&](Graph& graph) { return gather_codes(graph, out_.buckets, parameters_); }}});
+}
+
+}  // namespace megalith
