@@ -112,6 +112,7 @@ th{text-align:left;font-weight:600;color:#3c4757;border-bottom:1px solid #98a2b0
 td{border-bottom:1px solid #e4e8ee;padding:3px 10px 3px 0;vertical-align:top;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
 table.numbers{width:auto}
 table.numbers td:not(:first-child){white-space:nowrap}
+table.incidents td:last-child{white-space:nowrap}
 table.numbers.long{width:100%;font-size:11.5px}
 .bar,table.names,table.names tr{break-inside:avoid}.bar{break-before:avoid;break-after:avoid}
 table.numbers th:not(:first-child),table.numbers td:not(:first-child){text-align:right;padding:3px 0 3px 14px}

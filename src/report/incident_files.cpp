@@ -1,9 +1,14 @@
 #include "report/incident_files.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <set>
 
 #include "base/parse_json.h"
 #include "base/valid_utf8.h"
@@ -17,13 +22,16 @@ using nlohmann::json;
 
 constexpr std::size_t kLongest = 300;  // characters of a cell
 
+std::string shortened(std::string text) {
+  return text.size() > kLongest ? valid_utf8(text.substr(0, kLongest)) + " ..." : text;
+}
+
 // For people: a text as it is, the rest as JSON.
 std::string cell_of(const json& value) {
   std::string text = value.is_string() ? value.get<std::string>()
                      : value.is_null() ? ""
                                        : value.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() > kLongest) text = valid_utf8(text.substr(0, kLongest)) + " ...";
-  return text;
+  return shortened(std::move(text));
 }
 
 // The first of these names that is there, in the object or one level below.
@@ -37,6 +45,26 @@ std::string cell_named(const json& object, std::initializer_list<const char*> na
   return {};
 }
 
+// "wiki 12, 40; books 7": the documents of an incident's samples, by the prefix of their files. Empty: they are told in
+// another form.
+std::string documents_of_samples(const json& incident) {
+  const auto samples = incident.find("samples");
+  if (samples == incident.end() || !samples->is_array()) return {};
+  std::map<std::string, std::set<i64>> found;
+  for (const json& sample : *samples) {
+    const auto documents = sample.is_object() ? sample.find("documents") : sample.end();
+    if (documents == sample.end() || !documents->is_array()) continue;
+    for (const json& d : *documents)
+      if (d.is_object() && d.contains("prefix") && d["prefix"].is_string() && d.contains("document") &&
+          d["document"].is_number_integer())
+        found[valid_utf8(d["prefix"].get<std::string>())].insert(d["document"].get<i64>());
+  }
+  std::string out;
+  for (const auto& [prefix, numbers] : found)
+    out += fmt::format("{}{} {}", out.empty() ? "" : "; ", prefix, fmt::join(numbers, ", "));
+  return shortened(std::move(out));
+}
+
 IncidentFile read_incident(const fs::path& path) {
   IncidentFile out;
   out.file = valid_utf8(path.filename().string());
@@ -47,11 +75,12 @@ IncidentFile read_incident(const fs::path& path) {
     return out;
   }
   if (j.contains("iteration") && j["iteration"].is_number_integer()) out.iteration = j["iteration"].get<i64>();
-  out.reason = cell_named(j, {"reason", "what", "kind"});
+  out.reason = cell_named(j, {"reason", "what", "cause", "kind"});
   out.rank = cell_named(j, {"rank"});
   out.layer = cell_named(j, {"layer"});
   out.tensor = cell_named(j, {"tensor"});
-  out.documents = cell_named(j, {"documents", "document", "samples"});
+  out.documents = documents_of_samples(j);
+  if (out.documents.empty()) out.documents = cell_named(j, {"documents", "document", "samples"});
   return out;
 }
 

@@ -51,7 +51,7 @@ std::string findings_of(const RunFiles& run) {
 }
 
 std::string incidents_of(const RunFiles& run) {
-  HtmlTable table{.head = {"Iteration", "Reason", "Rank", "Layer", "Tensor", "Documents", "File"}};
+  HtmlTable table{.head = {"Iteration", "Reason", "Rank", "Layer", "Tensor", "Documents", "File"}, .kind = "incidents"};
   for (const IncidentFile& i : run.incidents)
     if (table.rows.size() < kMostRows)
       table.rows.push_back({fmt::format("{}", i.iteration), escaped(i.reason), escaped(i.rank), escaped(i.layer),

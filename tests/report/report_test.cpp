@@ -119,6 +119,10 @@ TEST_F(Report, TellsTimesIncidentsSavesAndArguments) {
       "{\"iteration\":7,\"reason\":\"loss spike\",\"rank\":3,\"found\":{\"layer\":11,\"tensor\":\"h<11>\"},"
       "\"documents\":[12,\"a&b\"]}");
   put("incidents/iter_0000008.json", "[1,");
+  put("incidents/iter_0000009.json",
+      "{\"iteration\":9,\"kind\":\"spike\",\"cause\":\"a norm of 9\",\"rank\":null,\"samples\":[{\"documents\":["
+      "{\"prefix\":\"wiki\",\"document\":40},{\"prefix\":\"wiki\",\"document\":12}]},7,{\"documents\":["
+      "{\"prefix\":\"books\",\"document\":7},{\"prefix\":\"wiki\",\"document\":12},{}]}]}");
   put("arguments_0000000.txt",
       "------ arguments ------\n  seq_length .......... 1024\n  train_iters ......... 200\n  data_path ........... "
       "['./a <b>']\n");
@@ -131,6 +135,8 @@ TEST_F(Report, TellsTimesIncidentsSavesAndArguments) {
   EXPECT_NE(html.find("<tp_rep><td>7</td><td>loss spike</td><td>3</td><td>11</td><td>h&lt;11&gt;</td>"),
             std::string::npos);
   EXPECT_NE(html.find("the file is no JSON object"), std::string::npos);
+  EXPECT_NE(html.find("<td>9</td><td>a norm of 9</td><td></td><td></td><td></td><td>books 7; wiki 12, 40</td>"),
+            std::string::npos);
   EXPECT_NE(html.find("<tp_rep><td>10</td><td>3.0</td>"), std::string::npos) << "a save";
   EXPECT_NE(html.find("<b>50 of 200</b><span>iterations"), std::string::npos);
   EXPECT_NE(html.find("data_path <b>[&#39;./a &lt;b&gt;&#39;]</b>"), std::string::npos);
