@@ -9,7 +9,7 @@
 #include "base/named_value.h"
 #include "resume/interval.h"
 #include "settings/options.h"
-#include "step/model_state.h"
+#include "step/phase_memory.h"
 #include "step/trainer.h"
 
 namespace megalith {
@@ -19,7 +19,6 @@ struct Seen {
   const Options& options;
   const RunState& state;  // after the step
   const StepResult& step;
-  const ModelState& model;   // after the step, but only for metrics with reads_model
   const Interval& interval;  // with this step
   std::vector<NamedValue> losses{};
   double next_rate = 0;                         // the learning rate of the next step
@@ -29,8 +28,10 @@ struct Seen {
   int devices = 1;
   std::optional<double> peak{};  // flop/s of one device, if known
   double flops = 0;              // of the step: model flops (step/model_size.h)
+  double parameters = 0;         // of the model: elements that exist
   struct Memory {
     i64 reserved = 0, peak = 0;  // bytes of this process
+    PhaseMemory phases{};
   };
   std::optional<Memory> memory{};
 };
@@ -40,7 +41,6 @@ enum class OverRanks : u8 {
   same,  // every rank knows the value
   sum,
   max,
-  norm,  // the root of the sum: shares are sums of squares
 };
 
 // How the values since the last line become one.
@@ -81,7 +81,6 @@ struct Metric {
   bool whole = false;                  // it counts something
   bool unless_zero = false;            // 0 is not told
   bool TrainConfig::*asked = nullptr;  // the flag that asks for it; nullptr: it is there always
-  bool reads_model = false;            // its step must be finished before the next one starts
   std::optional<double> (*of)(const Seen&) = nullptr;       // one value, or none where it is not known
   std::vector<NamedValue> (*terms)(const Seen&) = nullptr;  // or any number of named ones
   OverRanks over_ranks = OverRanks::same;                   // then all ranks must have as many values

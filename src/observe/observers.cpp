@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "base/clock.h"
 #include "observe/sinks/chart.h"
 #include "observe/sinks/console.h"
 #include "observe/sinks/launch_progress.h"
@@ -48,26 +49,35 @@ Observers::Observers(const Options& o, i64 iteration, i64 train_iters, bool writ
     sinks_.push_back(std::make_unique<LaunchProgress>(line));
 }
 
+void Observers::each(const std::function<void(Sink&)>& f) const {
+  const double began = steady_seconds();
+  for (const auto& sink : sinks_) f(*sink);
+  seconds_ += steady_seconds() - began;
+}
+
 void Observers::take(const Record& record) const {
-  for (const auto& sink : sinks_) sink->take(record);
+  each([&](Sink& sink) { sink.take(record); });
 }
 void Observers::take_evaluation(const Evaluated& evaluated) const {
-  for (const auto& sink : sinks_) sink->take_evaluation(evaluated);
+  each([&](Sink& sink) { sink.take_evaluation(evaluated); });
 }
 void Observers::take_save(const EndedSave& save) const {
-  for (const auto& sink : sinks_) sink->take_save(save);
+  each([&](Sink& sink) { sink.take_save(save); });
 }
 void Observers::take_own_work(std::span<const OwnWork> ranks) const {
-  for (const auto& sink : sinks_) sink->take_own_work(ranks);
+  each([&](Sink& sink) { sink.take_own_work(ranks); });
+}
+void Observers::take_times(std::span<const NamedValue> seconds, i64 iteration) const {
+  each([&](Sink& sink) { sink.take_times(seconds, iteration); });
 }
 void Observers::leave(Away where) const {
-  for (const auto& sink : sinks_) sink->leave(where);
+  each([&](Sink& sink) { sink.leave(where); });
 }
 void Observers::come_back() const {
-  for (const auto& sink : sinks_) sink->come_back();
+  each([](Sink& sink) { sink.come_back(); });
 }
 void Observers::finish() const {
-  for (const auto& sink : sinks_) sink->finish();
+  each([](Sink& sink) { sink.finish(); });
 }
 
 }  // namespace megalith

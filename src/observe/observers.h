@@ -1,5 +1,6 @@
 // The sinks of a run: each takes what the run tells.
 #pragma once
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -19,11 +20,15 @@ class Observers {
   void take_evaluation(const Evaluated& evaluated) const;
   void take_save(const EndedSave& save) const;
   void take_own_work(std::span<const OwnWork> ranks) const;
+  void take_times(std::span<const NamedValue> seconds, i64 iteration) const;
   void leave(Away where) const;
   void come_back() const;
   void finish() const;
+  double seconds() const { return seconds_; }  // that the calling thread has spent in them
 
  private:
+  void each(const std::function<void(Sink&)>& f) const;
+  mutable double seconds_ = 0;
   std::vector<std::unique_ptr<Sink>> sinks_;
 };
 

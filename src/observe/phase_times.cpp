@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 #include "graph/relayout_op.h"
+#include "optim/square_weights.h"
+#include "step/step.h"
 
 namespace megalith {
 
@@ -51,18 +53,51 @@ void PhaseTimes::step_begins() {
 }
 
 void PhaseTimes::run_begins(int program, bool, int) {
-  if (!is_on_) return;
-  const Program& p = plan_.programs[size_t(program)];
+  if (is_on_) add(before(plan_.programs[size_t(program)]));
+}
+
+PhaseTimes::Tag PhaseTimes::before(const Program& p) const {
   const bool in_pipeline = p.name.find("micro-batch") == std::string::npos;
   const std::string_view kForwards = "forward";
   const bool is_forward = p.name.starts_with(kForwards);
   const bool receives = is_forward && plan_.find_leaf("in" + p.name.substr(kForwards.size())) != nullptr;
-  if (p.name == "update")
-    add({kForwardBackward, kNone});
-  else if (in_pipeline && !is_forward)
-    add({kForwardBackward, kBackwardRecv});
-  else
-    add({kForwardBackward, receives ? kForwardRecv : kBatch});
+  if (p.name == kSquareWeights) return {kOptimizer, kClip};
+  if (p.name == "update") return {kForwardBackward, kNone};
+  if (in_pipeline && !is_forward) return {kForwardBackward, kBackwardRecv};
+  return {kForwardBackward, receives ? kForwardRecv : kBatch};
+}
+
+// Level 1 knows the parts of the optimizer alone.
+int PhaseTimes::number_of(const Tag& t) const {
+  return t.phase * (kNone + 1) + (level_ < 2 && t.part < kClip ? kNone : t.part);
+}
+
+TimeTags PhaseTimes::tags() const {
+  TimeTags out;
+  out.count = kPhases * (kNone + 1);
+  const char* last = plan_.find_program(kSquareWeights) ? kSquareWeights
+                     : plan_.find_program("update")     ? "update"
+                                                        : "last-micro-batch";
+  for (size_t k = 0; k < plan_.programs.size(); ++k) {
+    const Program& p = plan_.programs[k];
+    const bool trains = runs_a_step(plan_, p.name, 2) > 0;
+    std::vector<int>& of = out.of.emplace_back();
+    for (const Tag& tag : tags_[k]) of.push_back(trains ? number_of(tag) : -1);
+    out.before.push_back(trains ? number_of(before(p)) : -1);
+    out.ends_step.push_back(p.name == last);
+  }
+  return out;
+}
+
+void PhaseTimes::hear(const TagSeconds& told) {
+  if (told_.seconds.empty()) told_.seconds.resize(told.seconds.size());
+  for (size_t i = 0; i < told.seconds.size(); ++i) {
+    const double seconds = told.seconds[i] - told_.seconds[i];
+    const int part = int(i) % (kNone + 1);
+    phases_[i / (kNone + 1)] += seconds;
+    if (part != kNone) parts_[size_t(part)] += seconds;
+  }
+  steps_ = told.steps - told_.steps, told_ = told;
 }
 
 void PhaseTimes::after(int program, int instruction, const InstructionMemory&) {

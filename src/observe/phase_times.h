@@ -1,11 +1,13 @@
-// The time of a rank's phases, by Megatron's names, from a clock that is read behind each instruction. What lies
-// between two runs of programs counts to what it waits for: data, or what a neighbour in the pipeline sends.
+// The time of a rank's phases, by Megatron's names. A clock is read behind each instruction, or a device reads its own
+// where the phase changes. What lies between two runs of programs counts to what it waits for: data, or what a
+// neighbour in the pipeline sends.
 #pragma once
 #include <vector>
 
 #include "base/named_value.h"
 #include "plan/plan.h"
 #include "plan/run_watch.h"
+#include "plan/time_tags.h"
 
 namespace megalith {
 
@@ -17,6 +19,9 @@ class PhaseTimes final : public RunWatch {
   void step_ends() { is_on_ = false; }
   void run_begins(int program, bool first, int slot) override;
   void after(int program, int instruction, const InstructionMemory& memory) override;
+  // For a device that times itself: what its instructions count to, and what it told so far.
+  TimeTags tags() const;
+  void hear(const TagSeconds& told);
   // Seconds of an iteration since the last call: first all of it, which is "interval-time", then the phases.
   std::vector<NamedValue> take();
 
@@ -28,6 +33,8 @@ class PhaseTimes final : public RunWatch {
     Part part;
   };
   static Tag tag_of(const Program& program, const Instruction& in);
+  Tag before(const Program& program) const;
+  int number_of(const Tag& tag) const;
   void add(const Tag& tag);
 
   const Plan& plan_;
@@ -36,6 +43,7 @@ class PhaseTimes final : public RunWatch {
   std::vector<double> phases_, parts_;
   double last_ = 0, since_ = 0;  // by steady_seconds()
   i64 steps_ = 0;
+  TagSeconds told_;     // so far, by a device
   bool is_on_ = false;  // a step is under way: an evaluation is none
 };
 

@@ -52,9 +52,10 @@ class Sink {
   virtual void take_evaluation(const Evaluated& /*evaluated*/) {}
   virtual void take_save(const EndedSave& /*save*/) {}
   virtual void take_own_work(std::span<const OwnWork> /*ranks*/) {}  // with --log-straggler, with each line
-  virtual void leave(Away /*where*/) {}                              // the training stands still from here on
-  virtual void come_back() {}                                        // and goes on
-  virtual void finish() {}                                           // at the end of the run
+  virtual void take_times(std::span<const NamedValue> /*seconds*/, i64 /*iteration*/) {}  // with --timing-log-level
+  virtual void leave(Away /*where*/) {}  // the training stands still from here on
+  virtual void come_back() {}            // and goes on
+  virtual void finish() {}               // at the end of the run
 };
 
 // The name under which a sink shows the value: {} of the pattern is the value's own name.

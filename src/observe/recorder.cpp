@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "settings/schedules.h"
-#include "step/model_size.h"
 
 namespace megalith {
 
@@ -31,17 +30,16 @@ double reduced(OverRanks how, std::span<const double> shares) {
   if (how == OverRanks::max) return *std::ranges::max_element(shares);
   double sum = 0;
   for (double share : shares) sum += share;
-  return how == OverRanks::norm ? std::sqrt(sum) : sum;
+  return sum;
 }
 
 }  // namespace
 
 Recorder::Recorder(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak,
-                   const ModelState& model, Ranks& ranks, std::span<const Metric> metrics)
+                   Ranks& ranks, std::span<const Metric> metrics)
     : options_(options),
       peak_(peak),
-      flops_(size_of(*step_spec(options).model).flops()),
-      model_(model),
+      size_(size_of(*step_spec(options).model)),
       ranks_(ranks),
       resumed_(start.state.iteration > 0),
       interval_(start.interval) {
@@ -55,21 +53,19 @@ bool Recorder::speaks() const {
          std::ranges::any_of(metrics_, [](const Metric* m) { return m->over_ranks != OverRanks::same; });
 }
 
-bool Recorder::reads_model() const { return std::ranges::any_of(metrics_, &Metric::reads_model); }
-
 const Record& Recorder::take(const RunState& state, const StepResult& step, double next_rate,
                              std::optional<double> next_decoupled_rate) {
-  Seen seen{.options = options_, .state = state, .step = step, .model = model_, .interval = interval_};
+  Seen seen{.options = options_, .state = state, .step = step, .interval = interval_};
   seen.losses = {{"lm loss", step.loss}};
   seen.losses.insert(seen.losses.end(), step.terms.begin(), step.terms.end());
   seen.next_decoupled_rate = next_decoupled_rate;
   seen.next_rate = next_rate, seen.devices = ranks_.size(), seen.peak = peak_;
-  seen.flops = flops_ * double(step.samples);
+  seen.flops = size_.flops() * double(step.samples), seen.parameters = size_.parameters();
   seen.seconds = watch_.take(step.finished);
   seconds_ += seen.seconds;
   times_.add(seen.seconds);
   seen.time_deviation = times_.deviation();
-  if (peak_bytes_ && options_.train.log_memory_to_tensorboard) seen.memory = {reserved_bytes_, peak_bytes_()};
+  if (peak_bytes_ && options_.train.log_memory_to_tensorboard) seen.memory = {reserved_bytes_, peak_bytes_(), phases_};
   ++(step.counted ? interval_.advanced : interval_.skipped);
   const bool finite = std::ranges::all_of(seen.losses, [](const NamedValue& l) { return std::isfinite(l.value); });
   if (!finite) ++interval_.nan;

@@ -9,6 +9,7 @@
 #include "observe/record.h"
 #include "observe/timers.h"
 #include "resume/checkpointing.h"
+#include "step/model_size.h"
 
 namespace megalith {
 
@@ -16,8 +17,8 @@ class Recorder {
  public:
   // `start`: where the run begins, in the middle of an interval perhaps; `train_iters`: where it ends. `peak`: flop/s
   // of a device, if known. The clock stands still until resume().
-  Recorder(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak,
-           const ModelState& model, Ranks& ranks, std::span<const Metric> metrics = all_metrics());
+  Recorder(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak, Ranks& ranks,
+           std::span<const Metric> metrics = all_metrics());
 
   // After each step. All ranks must call it if speaks(). `next_rate`: the learning rate of the next step, and
   // that of --decoupled-lr. The record
@@ -26,14 +27,13 @@ class Recorder {
                      std::optional<double> next_decoupled_rate = {});
 
   // Of this process, for metrics of memory: what its plan takes, and the most that it had so far.
-  void tell_memory(i64 reserved_bytes, std::function<i64()> peak_bytes) {
-    reserved_bytes_ = reserved_bytes, peak_bytes_ = std::move(peak_bytes);
+  void tell_memory(i64 reserved_bytes, const PhaseMemory& phases, std::function<i64()> peak_bytes) {
+    reserved_bytes_ = reserved_bytes, phases_ = phases, peak_bytes_ = std::move(peak_bytes);
   }
 
   void tell_times(std::vector<NamedValue> times) { record_.times = std::move(times); }  // in the records from here on
 
   bool speaks() const;             // to other ranks, each iteration
-  bool reads_model() const;        // each step must be finished before the next one starts
   void pause() { watch_.stop(); }  // evaluation and saving are not training time
   void resume() { watch_.start(); }
   const Interval& interval() const { return interval_; }  // since the last line
@@ -47,8 +47,7 @@ class Recorder {
 
   const Options& options_;
   std::optional<double> peak_;
-  double flops_;  // of a sequence
-  const ModelState& model_;
+  ModelSize size_;
   Ranks& ranks_;
   std::vector<const Metric*> metrics_;  // those that are wanted
   bool resumed_;
@@ -60,6 +59,7 @@ class Recorder {
   Stopwatch watch_;
   LastValues times_;  // of the last iterations
   i64 reserved_bytes_ = 0;
+  PhaseMemory phases_;
   std::function<i64()> peak_bytes_;
 };
 

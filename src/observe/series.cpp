@@ -30,6 +30,8 @@ constexpr Series kSeries[] = {
     {"megatron:tokens_total", kCounter, "Tokens read since the training began."},
     {"megatron:skipped_iterations_total", kCounter, "Iterations of this process that changed nothing."},
     {"megatron:nan_iterations_total", kCounter, "Iterations of this process with a loss that is not finite."},
+    {"megatron:loss_spikes_total", kCounter, "Iterations of this process whose loss is far above those before."},
+    {"megatron:grad_norm_spikes_total", kCounter, "The same of the gradient's norm."},
     {"nccl:allreduce_seconds", SeriesKind::histogram,
      "Time of each all-reduce and reduce-scatter over data- and context-parallel ranks, as this rank sees it."},
     {"megalith_last_step_timestamp_seconds", kGauge, "When the last iteration ended, in seconds since 1970."},
@@ -44,6 +46,12 @@ constexpr Series kSeries[] = {
     {"megalith_checkpoint_bytes", kGauge, "Bytes of the last save that this rank wrote."},
     {"megalith_checkpoint_failures_total", kCounter, "Checkpoints that could not be saved."},
     {"megalith_time_seconds_total", kCounter, "Wall time of this process by state; the states sum to it."},
+    {"megalith_gpu_power_watts", kGauge, "Power that this rank's GPU draws, by NVML."},
+    {"megalith_gpu_sm_clock_mhz", kGauge, "Clock of its multiprocessors."},
+    {"megalith_gpu_temperature_celsius", kGauge, "Its temperature."},
+    {"megalith_gpu_throttle", kGauge, "1 where its clocks are lowered for the reason."},
+    {"megalith_gpu_ecc_errors_total", kCounter, "Memory errors since the driver was loaded, by kind."},
+    {"megalith_gpu_xid_last", kGauge, "The last XID of this process's time; absent before the first."},
     {"megalith_run_info", kGauge, "1; the labels tell the layout."},
 };
 

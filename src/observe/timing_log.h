@@ -1,30 +1,47 @@
 // --timing-log-level: what the ranks' clocks say, with each line and behind each save and evaluation.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "comm/ranks.h"
 #include "observe/phase_times.h"
 #include "observe/timing_block.h"
+#include "plan/interpreter.h"
 
 namespace megalith {
 
 class TimingLog {
  public:
-  // `phases`: runs can be looked into.
-  TimingLog(const TrainConfig& train, const Plan& plan, Ranks& ranks, bool phases)
-      : option_(train.timing_log_option), ranks_(ranks) {
-    if (phases) phases_.emplace(plan, int(train.timing_log_level));
+  // `in_step`: runs can be looked into. Else the device may time itself.
+  TimingLog(const TrainConfig& train, const Plan& plan, Ranks& ranks, Interpreter& device, bool in_step)
+      : option_(train.timing_log_option),
+        ranks_(ranks),
+        device_(device),
+        in_step_(in_step),
+        asks_device_(!in_step && train.timing_log_level > 0) {
+    phases_.emplace(plan, int(train.timing_log_level));
+    if (asks_device_ && !device.time_by_tags(phases_->tags())) phases_.reset();
   }
-  RunWatch* watch() { return phases_ ? &*phases_ : nullptr; }
+  RunWatch* watch() { return phases_ && in_step_ ? &*phases_ : nullptr; }
+  bool has_phases() const { return phases_.has_value(); }
   void step_begins() {
-    if (phases_) phases_->step_begins();
+    if (!phases_) return;
+    if (asks_device_) device_.skip_time();
+    phases_->step_begins();
   }
   void step_ends() {
     if (phases_) phases_->step_ends();
   }
   // Of all ranks at the same place; nothing where there is nothing to tell.
-  std::string interval() { return phases_ ? block(phases_->take()) : ""; }
+  std::string interval() {
+    if (!phases_) return "";
+    if (asks_device_) phases_->hear(device_.tag_seconds());
+    last_ = phases_->take();
+    return block(last_);
+  }
+  std::span<const NamedValue> last() const { return last_; }  // this rank's, of interval()
   std::string of(const std::string& name, double seconds) { return block({{name, seconds}}); }
 
  private:
@@ -35,7 +52,10 @@ class TimingLog {
   }
   TimingLogOption option_;
   Ranks& ranks_;
+  Interpreter& device_;
+  bool in_step_, asks_device_;
   std::optional<PhaseTimes> phases_;
+  std::vector<NamedValue> last_;
 };
 
 }  // namespace megalith

@@ -6,6 +6,8 @@ static void check_marks(const Type& t) { check(t.dtype == DType::u8, "marks are 
 
 std::vector<DType> SumSquares::dtypes(Types ins) const {
   if (marks) check_marks(ins[1]);
+  check(!rest || (!marks && ins[0].dtype == DType::bf16 && ins[1].dtype == DType::u16),
+        "{} lacks nothing of {}: bf16 and u16 are parts of f32", to_string(ins[0]), to_string(ins.back()));
   return {DType::f64};
 }
 

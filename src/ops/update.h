@@ -24,20 +24,35 @@ struct Accumulate {
   std::vector<Alias> aliases() const { return {{0, 0, true}}; }
 };
 
-// The sum of all squares, in f64. x, and with `marks` those of its rows (EmbeddingGrad), which alone are read -> []
+// The sum of all squares, in f64. x, and with `marks` those of its rows (EmbeddingGrad), which alone are read; or, with
+// `rest`, bf16 and what that lacks of f32 (base/split_float.h) -> []
 struct SumSquares {
   static constexpr std::string_view name = "sum_squares";
   int ndim = 0;
-  bool marks = false;
+  bool marks = false, rest = false;
   void fields(auto&& v) const {
     v("ndim", ndim);
     if (marks) v("marks", marks);
+    if (rest) v("rest", rest);
   }
-  LayoutRule rule() const { return {.spec = letters(ndim) + (marks ? "," + letters(1) : "") + "->"}; }
+  LayoutRule rule() const {
+    return {.spec = letters(ndim) + (marks ? "," + letters(1) : rest ? "," + letters(ndim) : "") + "->"};
+  }
   std::vector<DType> dtypes(Types ins) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   // With marks that of all rows: an upper bound.
   Cost cost(Types ins, Types outs) const { return {2.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
+};
+
+// How many elements are not 0, in f64. x -> []
+struct CountNonzeros {
+  static constexpr std::string_view name = "count_nonzeros";
+  int ndim = 0;
+  void fields(auto&& v) const { v("ndim", ndim); }
+  LayoutRule rule() const { return {.spec = letters(ndim) + "->"}; }
+  std::vector<DType> dtypes(Types) const { return {DType::f64}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
 // What the step decides from three sums over the whole global batch. squares [] f64 of the summed gradients, loss []

@@ -27,6 +27,14 @@ Value reduced(Builder& b, Value v) {
 
 Value stage_term(Builder& b, Value v) { return b.mesh().n(groups::pipeline) > 1 ? b.add1(StageTerm{}, {v}) : v; }
 
+Value owned_total(Builder& b, Value v) {
+  if (const AxisSet copy = b.type(v).layout.copy; !copy.empty()) v = b.relayout(v, copy, kPartial);
+  AxisSet same;
+  for (Axis a : kAllAxes)
+    if (b.type(v).layout.state(a) == kSame) same.insert(a);
+  return same.empty() ? v : b.relayout(v, same, kPartial);
+}
+
 namespace {
 
 // The sum of what these stages have.
@@ -49,14 +57,6 @@ void add_up_stages(Builder& b, const std::vector<Parameter>& parameters, const s
     const std::vector<int>& stages = buckets.empty() ? parameters[i].stages : buckets[i].stages;
     gradients[i] = sum_of_stages(b, gradients[i], stages);
   }
-}
-
-// The sum over all ranks of each rank's own share: where ranks hold equal values, the one at coordinate 0 counts.
-Value owned_total(Builder& b, Value v) {
-  AxisSet same;
-  for (Axis a : kAllAxes)
-    if (b.type(v).layout.state(a) == kSame) same.insert(a);
-  return same.empty() ? v : b.relayout(v, same, kPartial);
 }
 
 Value step_scalars_in_leaf(Builder& b, const OptimizerConfig& c, const Optimizer& o, bool own_rate) {
@@ -91,12 +91,8 @@ Value decide(Builder& b, double clip, Value squares, const GradientSums& sums,
 Value add_optimizer(Builder& b, const Parameter& p, Value gradient, Value scalars, const OptimizerConfig& c,
                     const Precision& precision, bool host) {
   const Optimizer& o = updater_of(c, p);
-  const DType main = precision.main_parameters;
   Target t{.like = p, .weights = p.value, .gradient = gradient, .scalars = scalars, .decay = p.decays()};
-  if (p.type.dtype != main) {
-    t.copy = p.value;
-    t.weights = b.leaf(leaf_beside(p, kMainSuffix, main_type(p.type.dtype, main, host), Role::main_parameter, host));
-  }
+  if (const Value main = main_leaf(b, p, precision, host)) t.copy = p.value, t.weights = main;
   for (const OptimizerState& s : o.states(precision))
     t.states.push_back(b.leaf(leaf_beside(p, s.suffix, s.dtype, Role::optimizer, host)));
   t.step_scalars_in = step_scalars_in_leaf(b, c, o, has_own_rate(p, c));
@@ -116,6 +112,12 @@ Value add_optimizer(Builder& b, const Bucket& bucket, const Parameter& like, Val
 
 }  // namespace
 
+Value main_leaf(Builder& b, const Parameter& p, const Precision& precision, bool host) {
+  const DType main = precision.main_parameters;
+  if (p.type.dtype == main) return {};
+  return b.leaf(leaf_beside(p, kMainSuffix, main_type(p.type.dtype, main, host), Role::main_parameter, host));
+}
+
 void scale_roots(Builder& b, std::map<Value, Value>& roots, const LossScaling& scaling) {
   b.set_phase(Phase::backward), b.set_module("loss scale");
   const Value scale = b.add1(ReadFrom{loss_scale_state::kScale, 1}, {loss_scale_leaf(b)});
@@ -125,7 +127,8 @@ void scale_roots(Builder& b, std::map<Value, Value>& roots, const LossScaling& s
 
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
                 const OptimizerConfig& config, const Precision& precision, const std::vector<Bucket>& buckets,
-                const Traffic& traffic, const StageEnd& stage, const std::optional<LossScaling>& scaling) {
+                const Traffic& traffic, const StageEnd& stage, const std::optional<LossScaling>& scaling,
+                bool counts_nonzeros) {
   b.set_phase(Phase::update);
   b.set_module("gradient norm");
   if (!buckets.empty()) place_members(b, buckets, parameters);
@@ -133,14 +136,19 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
                                                      : sums_of_buckets(b, buckets, sums.gradients, precision);
   std::vector<Value> gradients = stage.begun ? end_reduce(b, terms) : reduce(b, terms, traffic);
   add_up_stages(b, parameters, buckets, gradients);
-  Value squares;
+  Value squares, nonzeros;
+  const auto add_to = [&](Value& sum, Value of_rank) {
+    const Value term = owned_total(b, stage_term(b, of_rank));
+    sum = sum ? b.add1(AddGrad{0}, {sum, term}) : term;
+  };
   for (size_t i = 0; i < gradients.size(); ++i) {
     const std::vector<int>& stages = buckets.empty() ? parameters[i].stages : buckets[i].stages;
     if (!stages.empty() && stages.front() != stage.place) continue;  // the first counts it
     const Value g = gradients[i];
-    const Value s = owned_total(b, stage_term(b, b.add1(SumSquares{b.type(g).ndim()}, {g})));
-    squares = squares ? b.add1(AddGrad{0}, {squares, s}) : s;
+    add_to(squares, b.add1(SumSquares{b.type(g).ndim()}, {g}));
+    if (counts_nonzeros) add_to(nonzeros, b.add1(CountNonzeros{b.type(g).ndim()}, {g}));
   }
+  if (nonzeros) b.graph().outputs[kNonzeros] = reduced(b, nonzeros);
   const Value scalars = decide(b, config.clip_grad, squares, sums, scaling);
   b.set_module("optimizer");
   const std::vector<bool> host = on_host(parameters, config);

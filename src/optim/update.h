@@ -23,6 +23,9 @@ inline constexpr const char* kMainSuffix = "main";
 // together with them (base/split_float.h); in the host's memory as they are, as the weights stay on the device.
 DType main_type(DType weights, DType main, bool host);
 
+// That leaf; {}: the weights themselves are the main ones.
+Value main_leaf(Builder& b, const Parameter& parameter, const Precision& precision, bool host);
+
 // The leaf that the host fills for an optimizer before each step: `step_scalars_in` of the chosen one. `own_rate`: with
 // the learning rate of --decoupled-lr, for the parameters that follow that.
 std::string step_scalars_in_name(const OptimizerConfig& config, const Optimizer& optimizer, bool own_rate);
@@ -46,14 +49,18 @@ struct StageEnd {
 Value reduced(Builder& b, Value v);
 // With pipeline stages: what each of them has of its own, as terms of one sum.
 Value stage_term(Builder& b, Value v);
+// The sum over all ranks of each rank's own share: where ranks hold equal values, the one at coordinate 0 counts.
+Value owned_total(Builder& b, Value v);
 
 // Appends the update phase. Its input leaves (step_scalars_in_name) f64 are filled by the host before each step
 // (ops/update.h); its output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted. `buckets`:
 // the distributed optimizer's; none: every rank updates all that it holds. `scaling`: the gradients are those of a
-// scaled loss; the output kLossScale is the scale's state behind the step.
+// scaled loss; the output kLossScale is the scale's state behind the step. `counts_nonzeros`: the output kNonzeros []
+// f64 says how many elements of all gradients are not 0. (Padding is 0.)
+inline constexpr const char* kNonzeros = "nonzeros";
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
                 const OptimizerConfig& config, const Precision& precision = {}, const std::vector<Bucket>& buckets = {},
-                const Traffic& traffic = {}, const StageEnd& stage = {},
-                const std::optional<LossScaling>& scaling = {});
+                const Traffic& traffic = {}, const StageEnd& stage = {}, const std::optional<LossScaling>& scaling = {},
+                bool counts_nonzeros = false);
 
 }  // namespace megalith

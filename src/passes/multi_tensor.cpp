@@ -30,7 +30,7 @@ std::vector<int> first_readers(const Graph& g) {
   return out;
 }
 
-bool is_update(const AnyOp& op) { return op.get_if<SumSquares>() || op.get_if<Update>(); }
+bool is_update(const AnyOp& op) { return op.get_if<SumSquares>() || op.get_if<CountNonzeros>() || op.get_if<Update>(); }
 
 // Small accumulations into leaves become one in place of the last: those that only the update reads, and not before. A
 // gradient that is then joined to a bucket or moved between ranks stays as it is. So it can go as soon as it is there.
@@ -131,7 +131,7 @@ class SumOfSquares {
       t.relayout = g_.info(v).node, squares = g_.nodes[t.relayout].ins[0];
     if (!alone(squares)) return t;
     const auto* op = g_.nodes[g_.info(squares).node].op.get_if<SumSquares>();
-    if (op && !op->marks) t.squares = g_.info(squares).node;
+    if (op && !op->marks && !op->rest) t.squares = g_.info(squares).node;
     return t;
   }
 

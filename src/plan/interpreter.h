@@ -11,6 +11,7 @@
 
 #include "graph/draw.h"
 #include "plan/plan.h"
+#include "plan/time_tags.h"
 
 namespace megalith {
 
@@ -93,6 +94,11 @@ class Interpreter {
   // Lets someone look into the runs from here on (run_watch.h); nullptr: nobody. False: this device cannot, its
   // instructions run by themselves.
   virtual bool watch(RunWatch*) { return false; }
+  // Times the runs from here on by the device's own clock, which is read where the tag changes. Nobody waits for it.
+  // False: this device has no such clock.
+  virtual bool time_by_tags(const TimeTags&) { return false; }
+  virtual void skip_time() {}  // what passed since the last run counts to nothing
+  virtual TagSeconds tag_seconds() { return {}; }
 };
 
 // What one rank sends to another on a channel (Interpreter::send).
@@ -122,6 +128,7 @@ class Backend {
   virtual void connect(const Plan&, const Coord&, std::span<const Link> = {}) const {}
   // With several ranks all must call it at the same time: it connects what is not connected yet.
   virtual std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const = 0;
+  virtual std::string device_place() const { return {}; }  // of a GPU on its bus: "0000:1b:00.0"
 };
 
 }  // namespace megalith

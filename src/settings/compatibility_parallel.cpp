@@ -243,13 +243,6 @@ std::string gather_of_whole_weights(const Options& o) {
          "itself";
 }
 
-std::string zeros(const Options& o) {
-  const i64 ranks = o.parallel.data_parallel_size() * o.parallel.context_parallel_size;
-  if (!o.train.log_num_zeros_in_grad || ranks == 1) return {};
-  return "--log-num-zeros-in-grad has no effect: zeros in gradients of several data- or context-parallel ranks are not "
-         "counted yet";
-}
-
 }  // namespace
 
 std::vector<Rule> parallel_rules() {
@@ -269,7 +262,6 @@ std::vector<Rule> parallel_rules() {
       {"sequence-parallel comes with tensor parallelism", Topic::run, Action::warn, sequence_parallel},
       {"global-batch-size is a multiple of micro-batch-size x data-parallel size", Topic::run, Action::refuse,
        batch_divides},
-      {"log-num-zeros-in-grad counts gradients of one data-parallel rank", Topic::run, Action::warn, zeros},
       {"interleaving is given in one way", Topic::run, Action::refuse, one_interleaving},
       {"stages are drawn or given by numbers", Topic::run, Action::refuse, one_layout},
       {"layers and micro-batches can be shared out over the pipeline", Topic::run, Action::refuse, pipeline_splits},

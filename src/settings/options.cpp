@@ -85,12 +85,6 @@ void refuse_wrong(const Options& options, const std::string& missing) {
   throw Mistakes(wrong.lines(), std::move(after));
 }
 
-// Zeros in gradients that several ranks share are not counted, as a warning says.
-static void settle_zeros(Options& options) {
-  const ParallelConfig& p = options.parallel;
-  if (p.data_parallel_size() * p.context_parallel_size > 1) options.train.log_num_zeros_in_grad = false;
-}
-
 void finish_options(Options& options) {
   if (options.help) return;
   set_aside(options);
@@ -100,7 +94,6 @@ void finish_options(Options& options) {
   const std::string missing = lacks ? broken.refusals[0] : "";
   for (std::string& line : broken.refusals) options.wrong.mistakes.push_back(std::move(line));
   refuse_wrong(options, missing);
-  settle_zeros(options);
   for (std::string& warning : broken.warnings) options.notes.push_back("warning: " + std::move(warning));
   for (std::string& line : differences_from_megatron(options))
     options.notes.push_back("differs from Megatron: " + std::move(line));

@@ -81,6 +81,7 @@ StepSpec step_spec(const Options& o, int stage) {
   s.traffic = {o.parallel.overlap_grad_reduce, o.parallel.overlap_param_gather, o.parallel.tp_comm_overlap,
                o.parallel.cp_comm_type == CpCommType::p2p, o.parallel.moe_shared_expert_overlap};
   s.train = !o.train.skip_train, s.evaluate = o.train.evaluates();
+  s.counts_nonzeros = o.train.log_num_zeros_in_grad, s.squares_weights = o.train.log_params_norm;
   s.copies_state = o.train.async_save && !o.train.save.empty();
   if (o.train.log_num_zeros_in_grad) s.passes_off.insert("mark-rows");  // gradients are read as a whole
   if (o.parallel.stages() > 1) {

@@ -140,44 +140,12 @@ bool ModelState::on_host() const {
   });
 }
 
-template <class F>
-void ModelState::with_values(const Leaf& leaf, F&& f) const {
-  const bool wide = leaf.type.dtype == DType::f32;
-  const size_t n = size_t(local_type(step_.plan.mesh, leaf.type).elements());
-  const std::byte* seen = interpreter_.host_view(leaf);
-  if (seen && wide) return f(std::span(reinterpret_cast<const float*>(seen), n));
-  std::vector<float> copy(n);
-  if (wide) {
-    interpreter_.read(leaf, copy.data());
-  } else {
-    std::vector<bf16> narrow(n);
-    interpreter_.read(leaf, narrow.data());
-    std::copy(narrow.begin(), narrow.end(), copy.begin());
-  }
-  f(std::span<const float>(copy));
-}
-
-bool ModelState::counts(const Leaf& leaf) const {
-  for (Axis a : groups::stage)
-    if (!leaf.type.layout.state(a).is_split() && coord_[int(a)] != 0) return false;
-  return true;
-}
-
 bool ModelState::gives_values(const Leaf& gradient) const {
   return step_.plan.mesh.place(coord_, gradient.type.layout.partial) == 0;
 }
 
 bool ModelState::counts_elsewhere(const Parameter& p) const {
   return p.tied() && step_.plan.mesh.place(coord_, groups::pipeline) != p.stages.front();
-}
-
-// Of the local elements, those in rows that exist: rows are dim 0, so they come first.
-i64 ModelState::true_elements(const Leaf& leaf, i64 true_rows) const {
-  i64 rows = 0;
-  for (const Run& r : index_runs(step_.plan.mesh, leaf.type.shape, leaf.type.layout, coord_, 0))
-    rows += std::clamp<i64>(true_rows - r.start, 0, r.length);
-  const Type local = local_type(step_.plan.mesh, leaf.type);
-  return local.elements() / local.dim(0) * rows;
 }
 
 double ModelState::squares() const {
@@ -192,18 +160,6 @@ double ModelState::squares() const {
         for (const float x : values) sum += double(x) * x;
       }
   return sum;
-}
-
-i64 ModelState::zeros_in_gradients() const {
-  i64 zeros = 0;
-  for (const Parameter& p : step_.parameters) {
-    const Leaf* leaf = step_.plan.find_leaf(gradient_name(p.name));
-    if (!leaf || !counts(*leaf) || counts_elsewhere(p)) continue;
-    with_values(*leaf, [&](std::span<const float> values) {
-      zeros += std::count(values.begin(), values.begin() + true_elements(*leaf, p.true_rows), 0.0f);
-    });
-  }
-  return zeros;
 }
 
 }  // namespace megalith

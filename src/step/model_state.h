@@ -82,9 +82,9 @@ class ModelState {
   SplitView split_view(const StatePiece& piece) const;
   Interpreter& interpreter() const { return interpreter_; }
 
-  // This rank's share of sums over the whole model: an element counts on the first of the ranks that hold it.
-  double squares() const;          // of all weights
-  i64 zeros_in_gradients() const;  // elements of the last step's gradients that are exactly 0; without mark-rows
+  // This rank's share of the sum of all weights' squares: an element counts on the first of the ranks that hold it. It
+  // reads them all. A step's own result: StepResult::params_norm.
+  double squares() const;
 
  private:
   struct Place {  // of a rank's elements of a parameter's local block
@@ -94,9 +94,6 @@ class ModelState {
   };
   Place place_of(const StateTensor& t) const;
   std::vector<StatePiece> boxes(const StateTensor& t, const Place& place) const;
-  template <class F>
-  void with_values(const Leaf& leaf, F&& f) const;  // f(its local elements as f32)
-  bool counts(const Leaf& leaf) const;  // this rank is the first of those of its stage that hold the same block
   // For `take main`: this rank has the value, others of the sum have zero.
   bool gives_values(const Leaf& gradient) const;
   bool counts_elsewhere(const Parameter& p) const;  // on the pipeline's first stage
@@ -107,7 +104,6 @@ class ModelState {
   template <class T>
   void read_narrow(const StatePiece& piece, i64 begin, std::span<float> out) const;
   void write_elements(const Leaf& leaf, i64 begin, std::span<const float> values);
-  i64 true_elements(const Leaf& leaf, i64 true_rows) const;
 
   const PlannedStep& step_;
   Interpreter& interpreter_;

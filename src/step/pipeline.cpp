@@ -3,6 +3,8 @@
 #include <set>
 #include <tuple>
 
+#include "optim/square_weights.h"
+
 namespace megalith {
 
 namespace {
@@ -61,7 +63,8 @@ void Pipeline::make_steps_ready() {
       if (task.kind == Task::Kind::weights) ready(task, "weights");
     }
   }
-  interpreter_.make_ready(step_.plan.index_of("update"), false, 0);
+  for (const char* end : {"update", kSquareWeights})
+    if (step_.plan.find_program(end)) interpreter_.make_ready(step_.plan.index_of(end), false, 0);
 }
 
 // All that steps and evaluations run.

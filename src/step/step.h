@@ -34,6 +34,8 @@ struct StepSpec {
   PipelineSpec pipeline;
   std::optional<LossScaling> loss_scaling = {};
   bool copies_state = false;         // for saves beside the training
+  bool counts_nonzeros = false;      // of the gradients: the output kNonzeros of the step's end
+  bool squares_weights = false;      // a program of its own, kSquareWeights, behind each step's end
   std::set<std::string> passes_off;  // beside the backend's own
 };
 

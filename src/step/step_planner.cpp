@@ -5,6 +5,7 @@
 #include "graph/relayout_op.h"
 #include "optim/offload.h"
 #include "optim/optimizer.h"
+#include "optim/square_weights.h"
 #include "passes/gather_ahead.h"
 #include "passes/stream_state.h"
 #include "step/split_weights.h"
@@ -161,9 +162,8 @@ std::vector<Bucket> StepPlanner::gather(Graph& g, const std::vector<Bucket>& buc
 void StepPlanner::add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums,
                                 const std::vector<Value>& tallies) {
   Builder b(g);
-  const StageEnd stage{.place = spec_.pipeline.stage, .begun = begun_};
   add_update(b, parameters, {sums.gradients, sums.loss.sum, sums.loss.weight}, spec_.optimizer, spec_.mode.precision,
-             out_.buckets, spec_.traffic, in_pipeline() ? stage : StageEnd{}, spec_.loss_scaling);
+             out_.buckets, spec_.traffic, {spec_.pipeline.stage, begun_}, spec_.loss_scaling, spec_.counts_nonzeros);
   if (out_.tallies.empty()) return;
   const Value total = g.outputs[kTally] = total_of_tallies(b, tallies);
   update_at_end(b, untrained_, out_.tallies, total, g.outputs.at("step"));
@@ -258,11 +258,14 @@ void StepPlanner::add_programs(const TrainedPiece& built) {
 }
 
 void StepPlanner::add_state_programs() {
-  if (out_.buckets.empty()) return;
   const auto add = [&](const std::string& name, Graph graph) {
     run_passes(out_.graphs.emplace_back(std::move(graph)), standard_passes(), passes_off_);
     programs_.push_back({name, &out_.graphs.back(), {Phase::update}});
   };
+  if (spec_.squares_weights)
+    add(kSquareWeights, square_weights(spec_.mesh, parameters_, out_.buckets, spec_.optimizer, spec_.mode.precision,
+                                       spec_.pipeline.stage));
+  if (out_.buckets.empty()) return;
   if (out_.buckets[0].starts_in_gradients()) add("take main", take_main(spec_.mesh, out_.buckets));
   add("spread weights", spread_weights(spec_.mesh, out_.buckets));
 }

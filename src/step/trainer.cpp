@@ -1,8 +1,10 @@
 #include "step/trainer.h"
 
+#include <cmath>
+
 #include "ops/update.h"
 #include "optim/optimizer.h"
-#include "optim/update.h"
+#include "optim/square_weights.h"
 #include "step/step_batches.h"
 
 namespace megalith {
@@ -86,8 +88,18 @@ void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState
   step.ticket = interpreter_.request(program, "step");
   if (!tallies_.empty()) step.tally = interpreter_.request(program, kTally);
   if (scaling_) step.loss_scale = interpreter_.request(program, kLossScale);
+  if (plan_.programs[size_t(program)].outputs.contains(kNonzeros))
+    step.nonzeros = interpreter_.request(program, kNonzeros);
+  if (plan_.find_program(kSquareWeights)) step.squares = square_weights();
   step.micro_batches = losses_.all();
   started_.push_back(std::move(step));
+}
+
+// It takes the memory of the programs before it, so their results have been asked for.
+int Trainer::square_weights() {
+  const int program = plan_.index_of(kSquareWeights);
+  interpreter_.run(program, false);
+  return interpreter_.request(program, kWeightSquares);
 }
 
 void Trainer::run_again(BatchSource& batches, i64 micro_batches) {
@@ -111,6 +123,8 @@ StepResult Trainer::finish_step(RunState& state) {
   r.micro_batches = step.micro_batches;
   r.counted = counts(scalars), r.samples = step.samples, r.data_wait = step.data_wait;
   read_loss_scale(step, state, r);
+  if (step.nonzeros) r.nonzeros = interpreter_.take(*step.nonzeros)[0];
+  if (step.squares) r.params_norm = std::sqrt(interpreter_.take(*step.squares)[0]);
   state.advance(step.samples, r.counted);
   return r;
 }

@@ -66,6 +66,8 @@ struct StepResult {
   std::vector<LossShare> micro_batches{};
   bool loss_spike = false, grad_norm_spike = false;  // far above those of the last steps (observe/spike_detector.h)
   i64 loss_spikes = 0, grad_norm_spikes = 0;         // of this process so far
+  std::optional<double> params_norm{};               // behind the step, where it is asked for
+  std::optional<double> nonzeros{};                  // elements of the gradients that are not 0, likewise
   bool is_empty() const { return loss == 0 && grad_norm == 0; }  // as it is exactly where no label of the batch counts
 };
 
@@ -98,7 +100,7 @@ class Trainer {
  private:
   struct Started {
     int ticket = 0;
-    std::optional<int> tally = {}, loss_scale = {};  // tickets too
+    std::optional<int> tally = {}, loss_scale = {}, nonzeros = {}, squares = {};  // tickets too
     i64 samples = 0;
     double data_wait = 0;
     std::vector<LossShare> micro_batches = {};
@@ -114,6 +116,7 @@ class Trainer {
   void write_step_scalars_in(const RunState& state, const Leaf& leaf, const Optimizer& optimizer, bool own_rate);
   void read_tallies(const std::vector<double>& numbers, StepResult& out) const;
   Evaluation evaluated(const std::string& program) const;  // empty: nothing was
+  int square_weights();                                    // a ticket
   void write_loss_scale(const RunState& state);
   void read_loss_scale(const Started& step, RunState& state, StepResult& out);
   const char* updating() const { return pipeline_ ? "update" : "last-micro-batch"; }  // the program

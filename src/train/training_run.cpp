@@ -35,7 +35,7 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       state_(start_.progress().state),
       datasets_(enough(run)),
       last_(train_iters(o_, state_)),
-      recorder_(o_, start_.progress(), last_, peak(), model_, ranks),
+      recorder_(o_, start_.progress(), last_, peak(), ranks),
       observers_(o_, state_.iteration, last_, ranks.rank() == 0, endpoint),
       validation_(o_, evaluation_, datasets_, observers_),
       health_(t_, model_),
@@ -44,8 +44,8 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       saver_(o_, model_, ranks, places_, need_.device_copies, is_saved_start() ? state_.iteration : -1),
       snapshots_(o_, model_, ranks, start_.snapshot()),
       save_interval_(t_, ranks, state_.iteration) {
-  if (o_.given.has("timing-log-level")) timing_.emplace(t_, step_.plan, ranks, in_step_);
-  if (timing_ && t_.timing_log_level > 0 && !in_step_)
+  if (o_.given.has("timing-log-level")) timing_.emplace(t_, step_.plan, ranks, *interpreter_, in_step_);
+  if (timing_ && t_.timing_log_level > 0 && !timing_->has_phases())
     log::warn("--timing-log-level {}: phases of an iteration are not timed on {} yet", t_.timing_log_level,
               backend.name());
   watch_runs();
@@ -55,9 +55,11 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
   if (t_.log_rank_losses && !in_step_) log::warn("--log-rank-losses has no effect on {} yet", backend.name());
   if (t_.log_straggler && !t_.disable_straggler_on_startup && ranks.size() > 1)
     straggler_.emplace(step_, micro_batches(o_), *interpreter_, ranks, int(t_.straggler_minmax_count));
-  recorder_.tell_memory(need_.total(), [&backend] { return backend.peak_bytes(); });
+  phases_ = phase_memory(step_.plan);
+  recorder_.tell_memory(need_.total(), phases_, [&backend] { return backend.peak_bytes(); });
   if (!endpoint_) return;
   tell_memory();
+  gpu_ = tell_gpu(open_gpu_signals(backend.device_place()), *endpoint_);
   interpreter_->tell_reductions([endpoint](double s) { endpoint->observe("nccl:allreduce_seconds", s); });
 }
 
@@ -83,7 +85,7 @@ int TrainingRun::train() {
   if (t_.skip_train || state_.iteration >= last_) validate([&] { validation_.run_last(state_); });
   observers_.finish();
   ledger_.end(state_.iteration);
-  log::say("{}", goodput_line(ledger_.total()));
+  log::say("{}; sinks {:.4f}", goodput_line(ledger_.total()), observers_.seconds());
   log::say("{}", memory_line(all_memory_use(ranks_, {need_.total(), backend_.peak_bytes()})));
   return code;
 }
@@ -150,7 +152,8 @@ void TrainingRun::leave_out(DataLoader& loader) {
 
 bool TrainingRun::may_finish() {
   if (in_step_) return true;
-  const bool speaks = (straggler_ && ranks_.size() > 1) || recorder_.speaks();
+  const bool times = timing_ && timing_->has_phases();
+  const bool speaks = ((straggler_ || times) && ranks_.size() > 1) || recorder_.speaks();
   return !speaks && trainer_.ready();
 }
 
@@ -192,7 +195,10 @@ void TrainingRun::finish() {
   health_.look(state_.iteration, r, incidents_.take(state_, r));
   observers_.take(record);
   if (rank_losses_) tell_rank_losses(r, record.ends_interval);
-  if (timing_ && timing_->watch() && record.ends_interval) say_times(timing_->interval());
+  if (timing_ && timing_->has_phases() && record.ends_interval) {
+    say_times(timing_->interval());
+    observers_.take_times(timing_->last(), state_.iteration);
+  }
   say_size(consumed);
   if (endpoint_ && record.ends_interval) tell_memory();
   if (!straggler_) return;
@@ -254,7 +260,7 @@ bool TrainingRun::something_is_due() const {
   return iteration == last_ || validation_.is_due(iteration) || saves_at(iteration) ||
          saver_.saves_non_persistent_at(iteration) || snapshots_.is_due(iteration) ||
          (t_.profile && (iteration == t_.profile_step_start || iteration == t_.profile_step_end)) ||
-         exits_at(iteration) || recorder_.reads_model();
+         exits_at(iteration);
 }
 
 i64 TrainingRun::samples_at_once() const { return t_.micro_batch_size * step_.plan.mesh.n(groups::data); }

@@ -7,6 +7,7 @@
 
 #include "goodput/ledger.h"
 #include "inject/faults.h"
+#include "observe/gpu_signals.h"
 #include "observe/observers.h"
 #include "observe/rank_losses.h"
 #include "observe/recorder.h"
@@ -113,11 +114,13 @@ class TrainingRun {
   Datasets datasets_;
   i64 last_;  // iteration
   Recorder recorder_;
+  PhaseMemory phases_;
   Observers observers_;
   Validation validation_;
   StepHealth health_;
   Incidents incidents_;
   std::optional<RankLosses> rank_losses_;  // where wanted
+  std::unique_ptr<GpuTeller> gpu_;         // where there is an endpoint
   std::optional<TimingLog> timing_;        // where wanted
   std::optional<Straggler> straggler_;     // of several ranks, where wanted
   SavePlaces places_;

@@ -88,6 +88,7 @@ void TrainingRun::tell_memory() {
   tell("arena", need_.arena), tell("process", need_.process), tell("device_copies", need_.device_copies);
   tell("host_state", need_.host_state), tell("batches", need_.batches), tell("start", need_.start);
   tell("data", need_.data), tell("others", need_.others), tell("copies", need_.copies);
+  tell("peak_forward", phases_.forward), tell("peak_backward", phases_.backward), tell("peak_update", phases_.update);
   tell("planned", need_.total()), tell("used_peak", backend_.peak_bytes());
 }
 

@@ -89,6 +89,27 @@ TEST_F(PrometheusSinkTest, CountsStepsThatDidNotCount) {
   EXPECT_EQ(of("megatron:nan_iterations_total"), 1);
 }
 
+// A record has those of the process so far.
+TEST_F(PrometheusSinkTest, CountsSpikesOnce) {
+  EXPECT_EQ(of("megatron:loss_spikes_total"), 0);
+  const auto spiky = [&](std::vector<Given> given) {
+    given.push_back({"iteration_time", 1}), now_ += 1;
+    sink_.take(record_of(given));
+  };
+  spiky({{"loss_spikes", 1}}), spiky({{"loss_spikes", 1}, {"grad_norm_spikes", 2}}), spiky({{"loss_spikes", 3}});
+  EXPECT_EQ(of("megatron:loss_spikes_total"), 3);
+  EXPECT_EQ(of("megatron:grad_norm_spikes_total"), 2);
+}
+
+TEST_F(PrometheusSinkTest, TellsPhases) {
+  const std::vector<NamedValue> times{
+      {"interval-time", 9}, {"forward-compute", 1.5}, {"all-grads-sync", 0.25}, {"params-all-gather", 0}};
+  sink_.take_times(times, 4);
+  EXPECT_EQ(of("megalith_phase_seconds phase=forward"), 1.5);
+  EXPECT_EQ(of("megalith_phase_seconds phase=grad_reduce"), 0.25);
+  EXPECT_FALSE(endpoint_.values.contains("megalith_phase_seconds phase=param_gather")) << "it has none";
+}
+
 // The largest norm stays for 10 minutes, then the largest of those behind it.
 TEST_F(PrometheusSinkTest, KeepsThePeakOfTheNorm) {
   step(1, 0, 3), step(1, 0, 50), step(1, 0, 4), step(1, 0, NAN);

@@ -290,6 +290,7 @@ class Table {
     plain(AddInto{1, 2}, {constant("v"), value("n")});
     plain(ReadFrom{1, 3}, {constant("v")});
     at_update(SumSquares{2}, {constant("ab")});
+    at_update(CountNonzeros{2}, {constant("ab")});
     at_update(MultiSumSquares{}, {constant("ab"), constant("c"), constant("abc")});
     at_update(StepScalars{1.0}, {positive("", false), positive("", false), positive("", false)});
     CaseInput scalars{{{4}, {2.0, 3.0, 0.5, 1.0}}}, step_scalars_in{{{4}, {0.01, 0.1, 0.1, 0.001}}};
@@ -359,6 +360,7 @@ std::vector<AnyOp> ops_without_gradient() {
           AddInto{},
           ReadFrom{},
           SumSquares{},
+          CountNonzeros{},
           MultiSumSquares{},
           StepScalars{},
           Normalize{},

@@ -58,10 +58,6 @@ Examples examples_of_parallel() {
         "--cp-comm-type a2a",
         "--cp-comm-type a2a splits the 1 KV groups of a tensor-parallel rank over --context-parallel-size 2, which "
         "does not divide: use all_gather"}},
-      {"log-num-zeros-in-grad counts gradients of one data-parallel rank",
-       {"--dry-run --world-size 2 --log-num-zeros-in-grad",
-        "--log-num-zeros-in-grad has no effect: zeros in gradients of several data- or context-parallel ranks are not "
-        "counted yet"}},
       {"interleaving is given in one way",
        {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 "
         "--num-layers-per-virtual-pipeline-stage 1 --num-layers 4 --global-batch-size 8",

@@ -11,7 +11,7 @@ namespace megalith {
 namespace {
 
 const char* name_of(OverRanks how) {
-  constexpr const char* kNames[] = {"", "sum", "max", "norm"};
+  constexpr const char* kNames[] = {"", "sum", "max"};
   return kNames[int(how)];
 }
 

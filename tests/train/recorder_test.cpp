@@ -18,10 +18,6 @@ using Maybe = std::optional<double>;
 
 struct SmallModel {
   Options options = options_for(1, "--log-interval 1000");
-  std::unique_ptr<Backend> backend = make_cpu_backend();
-  PlannedStep step = plan_step(step_spec(options), *backend);
-  std::unique_ptr<Interpreter> interpreter = backend->make_interpreter(step.plan, {});
-  ModelState state{step, *interpreter};
 };
 
 constexpr auto grad_norm = [](const Seen& s) -> Maybe { return s.step.grad_norm; };
@@ -47,7 +43,7 @@ constexpr Metric kMetrics[] = {
 class Steps {
  public:
   Steps(SmallModel& model, std::span<const Metric> metrics, const RunProgress& start = {})
-      : state_(start.state), recorder_(model.options, start, 1000, {}, model.state, *ranks_, metrics) {
+      : state_(start.state), recorder_(model.options, start, 1000, {}, *ranks_, metrics) {
     recorder_.resume();
     start_ = steady_seconds();
   }
@@ -143,28 +139,28 @@ constexpr Metric kShared[] = {
     {.name = "same", .of = [](const Seen&) -> Maybe { return 5; }},
     {.name = "sum", .of = rank_share, .over_ranks = OverRanks::sum},
     {.name = "max", .of = rank_share, .over_ranks = OverRanks::max},
-    {.name = "norm", .of = [](const Seen&) -> Maybe { return 3; }, .over_ranks = OverRanks::norm},
 };
 
 TEST(Recorder, reduces_over_the_ranks) {
   SmallModel model;
   harness::run_ranks(3, [&](Ranks& here) {
-    Recorder recorder(model.options, {}, 1, {}, model.state, here, kShared);
+    Recorder recorder(model.options, {}, 1, {}, here, kShared);
     EXPECT_TRUE(recorder.speaks());
     const double share = here.rank() == 1 ? 4 : 1;
     const Record& r = recorder.take({.iteration = 1}, {.data_wait = share, .finished = 1}, 0);
-    EXPECT_EQ(text(r), "same 5 5, sum 6 6, max 4 4, norm 3 3, ");
+    EXPECT_EQ(text(r), "same 5 5, sum 6 6, max 4 4, ");
   });
 }
 
-TEST(Recorder, speaks_and_waits_only_for_metrics_that_need_it) {
+// A step's end has made the norm of all ranks.
+TEST(Recorder, speaks_only_for_metrics_that_need_it) {
   const SmallModel model;
-  Options more = model.options;
-  more.train.log_params_norm = true;
+  Options more = model.options, most = more;
+  more.train.log_params_norm = most.train.log_memory_to_tensorboard = true;
   harness::run_ranks(2, [&](Ranks& here) {
-    const Recorder plain(model.options, {}, 1, {}, model.state, here), norm(more, {}, 1, {}, model.state, here);
-    EXPECT_FALSE(plain.speaks() || plain.reads_model());
-    EXPECT_TRUE(norm.speaks() && norm.reads_model());
+    const Recorder plain(model.options, {}, 1, {}, here), norm(more, {}, 1, {}, here), memory(most, {}, 1, {}, here);
+    EXPECT_FALSE(plain.speaks() || norm.speaks());
+    EXPECT_TRUE(memory.speaks());
   });
 }
 

@@ -102,6 +102,12 @@ class CudaInterpreter final : public Interpreter {
   }
   double busy_seconds() override { return executor_.busy_seconds(); }
   double own_seconds() override { return executor_.own_seconds(); }
+  bool time_by_tags(const TimeTags& tags) override {
+    executor_.time_by_tags(tags);
+    return true;
+  }
+  void skip_time() override { executor_.skip_time(); }
+  TagSeconds tag_seconds() override { return executor_.tag_seconds(); }
   std::vector<double> time_instructions(int program) override { return executor_.time_instructions(program); }
 
  private:
@@ -127,6 +133,7 @@ class CudaBackend final : public Backend, public TellsFacts {
   }
   std::string name() const override { return "cuda"; }
   std::string device_name() const override { return device_.name(); }
+  std::string device_place() const override { return device_.bus_place(); }
   bool has_f16() const override { return false; }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cuda::workspace_bytes(device_, g, n); }
   // What the context and the libraries hold on the GPU; their kernels' code is loaded at first use.

@@ -40,6 +40,12 @@ static int attribute(int ordinal, cudaDeviceAttr which) {
   return value;
 }
 
+std::string Device::bus_place() const {
+  char text[32] = {};
+  check_cuda(cudaDeviceGetPCIBusId(text, sizeof text, ordinal_), "reading the GPU's properties");
+  return text;
+}
+
 Device::Device(int ordinal, const std::string& gemm_cache) : ordinal_(ordinal) {
   int devices = 0;
   check_cuda(count_devices(devices), "looking for GPUs");

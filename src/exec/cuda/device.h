@@ -40,6 +40,7 @@ class Device {
 
   int ordinal() const { return ordinal_; }
   const std::string& name() const { return name_; }
+  std::string bus_place() const;                        // "0000:1b:00.0"
   int sms() const { return sms_; }                      // multiprocessors
   i64 shared_memory() const { return shared_memory_; }  // bytes a block may ask for
   int capability() const { return capability_; }        // 90: Hopper

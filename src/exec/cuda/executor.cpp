@@ -131,11 +131,16 @@ void Executor::enqueue(const Step& s, bool first, int slot) {
   check_cuda(cudaEventRecord(s.done.get(), lane.stream()), "beginning what a lane does");
 }
 
+void Executor::enqueue_timed(int program, size_t step, bool first, int slot) {
+  enqueue(programs_[size_t(program)].steps[step], first, slot);
+  if (tag_clock_) tag_clock_->behind(program, step, device_.stream());
+}
+
 void Executor::enqueue(int program, Stretch steps, bool first, int slot, const std::function<void()>& behind_each) {
   const Program& p = plan_.programs[program];
   for (size_t i = steps.begin; i < steps.end; ++i) {
     nvtxRangePushA(std::string(p.instructions[i].op.name()).c_str());
-    enqueue(programs_[program].steps[i], first, slot);
+    enqueue_timed(program, i, first, slot);
     nvtxRangePop();
     if (behind_each) behind_each();
   }
@@ -168,7 +173,7 @@ void Executor::walk(int program, bool first, const EachStretch& in_graph, const 
   const auto cuts = [&](const Step& s) { return (s.lane || s.begun_by) && (first || !s.first_only); };
   for (size_t begin = 0; begin < steps.size();) {
     if (cuts(steps[begin])) {
-      between(steps[begin++]);
+      between(begin++);
       continue;
     }
     const size_t end = size_t(std::find_if(steps.begin() + i64(begin), steps.end(), cuts) - steps.begin());
@@ -188,7 +193,7 @@ void Executor::make_ready(int program, bool first, int slot) {
   const auto upload = [&](Stretch steps) {
     check_cuda(cudaGraphUpload(graph(program, steps, first, slot), device_.stream()), "making a graph of a program");
   };
-  walk(program, first, upload, [](const Step&) {});
+  walk(program, first, upload, [](size_t) {});
 }
 
 void Executor::launch(int program, bool first, int slot) {
@@ -196,7 +201,7 @@ void Executor::launch(int program, bool first, int slot) {
   const auto launch = [&](Stretch steps) {
     check_cuda(cudaGraphLaunch(graph(program, steps, first, slot), device_.stream()), "launching a program");
   };
-  walk(program, first, launch, [&](const Step& s) { enqueue(s, first, slot); });
+  walk(program, first, launch, [&](size_t step) { enqueue_timed(program, step, first, slot); });
 }
 
 bool Executor::updates(int program) const {
@@ -221,6 +226,7 @@ void Executor::run_by(int program, const std::function<void()>& queue) {
   if (peers_) peers_->ranks.doing(&doing_[program]), peers_->watch.begin_run(plan_.programs[program].name);
   if (timed_) marks_.push_back(mark());
   mark_own(Moment::run_begins);
+  if (tag_clock_) tag_clock_->begin_run(program, device_.stream());
   queue();
   if (timed_) marks_.push_back(mark());
   if (peers_) peers_->watch.end_run(device_.stream(), own_clock_ ? own_clock_->time() : nullptr);
@@ -229,14 +235,31 @@ void Executor::run_by(int program, const std::function<void()>& queue) {
 double Executor::own_seconds() {
   if (own_clock_) return own_clock_->seconds();
   if (!peers_) return 0;
+  remake_graphs([&] { own_clock_ = std::make_unique<OwnClock>(); });
+  return 0;
+}
+
+// Those that are there have no marks for a clock.
+void Executor::remake_graphs(const std::function<void()>& change) {
   check_cuda(cudaStreamSynchronize(device_.stream()), "timing");
   std::set<std::tuple<int, bool, int>> made;
   for (size_t k = 0; k < programs_.size(); ++k)
     for (const auto& [key, graph] : programs_[k].graphs) made.insert({int(k), std::get<bool>(key), std::get<int>(key)});
-  drop_graphs();  // they have no marks for the clock
-  own_clock_ = std::make_unique<OwnClock>();
+  drop_graphs();
+  change();
   for (const auto& [program, first, slot] : made) make_ready(program, first, slot);
-  return 0;
+}
+
+// What begins a lane's work takes no time in the compute stream.
+void Executor::time_by_tags(TimeTags tags) {
+  for (size_t k = 0; k < programs_.size(); ++k)
+    for (size_t i = 1; i < programs_[k].steps.size(); ++i)
+      if (programs_[k].steps[i].lane) tags.of[k][i] = tags.of[k][i - 1];
+  remake_graphs([&] { tag_clock_ = std::make_unique<TagClock>(std::move(tags)); });
+}
+
+void Executor::skip_time() {
+  if (tag_clock_) tag_clock_->skip(device_.stream());
 }
 
 Event Executor::mark() {

@@ -15,6 +15,7 @@
 #include "exec/cuda/peers.h"
 #include "exec/cuda/pinned.h"
 #include "exec/cuda/streams.h"
+#include "exec/cuda/tag_clock.h"
 #include "plan/lanes.h"
 
 namespace megalith::cuda {
@@ -48,6 +49,10 @@ class Executor {
   double busy_seconds();
   // As Interpreter::own_seconds(); always 0 without peers.
   double own_seconds();
+  // As Interpreter has them.
+  void time_by_tags(TimeTags tags);
+  void skip_time();
+  TagSeconds tag_seconds() const { return tag_clock_ ? tag_clock_->seconds() : TagSeconds{}; }
   // Runs a program and times each instruction by events. Another run goes before it, so that the host, which takes
   // longer for a kernel by itself than a small one runs, is ahead. What a lane does counts where its end is waited for.
   std::vector<double> time_instructions(int program);
@@ -86,7 +91,9 @@ class Executor {
   void find_waits();
   Step& step_at(InstructionPlace o) { return programs_[size_t(o.program)].steps[size_t(o.instruction)]; }
   void enqueue(const Step& step, bool first, int slot);
+  void enqueue_timed(int program, size_t step, bool first, int slot);
   void drop_graphs();
+  void remake_graphs(const std::function<void()>& change);
   void mark_own(Moment moment);  // in the compute stream
   void run_kernel(const Step& step, bool first, int slot, cudaStream_t stream);
   struct Stretch {  // steps [begin, end) of a program
@@ -97,7 +104,7 @@ class Executor {
   void launch(int program, bool first, int slot);
   void run_by(int program, const std::function<void()>& queue);
   using EachStretch = std::function<void(Stretch)>;
-  using EachStep = std::function<void(const Step&)>;
+  using EachStep = std::function<void(size_t step)>;
   void walk(int program, bool first, const EachStretch& in_graph, const EachStep& between);
   cudaGraphExec_t graph(int program, Stretch steps, bool first, int slot);
   cudaGraphExec_t capture(int program, Stretch steps, bool first, int slot);
@@ -114,6 +121,7 @@ class Executor {
   bool graphs_ = true, timed_ = false;
   std::vector<Event> marks_;             // before and behind each run, while they are timed
   std::unique_ptr<OwnClock> own_clock_;  // once it is asked for
+  std::unique_ptr<TagClock> tag_clock_;  // likewise
 };
 
 }  // namespace megalith::cuda

@@ -23,6 +23,25 @@ static __global__ void mark(volatile u32* word, u32 value, OwnTime* time, Moment
   if (time) keep(*time, moment);
 }
 
+static __global__ void tag_mark(TagTime* t, int tag, bool ends_step) {
+  const u64 now = nanoseconds();
+  if (tag >= 0) t->sums[tag] += now - t->last;
+  t->last = now;
+  if (!ends_step) return;
+  volatile u64* told = t->told;
+  told[0] = 2 * t->steps + 1;
+  __threadfence_system();
+  told[1] = ++t->steps;
+  for (int i = 0; i < t->count; ++i) told[2 + i] = t->sums[i];
+  __threadfence_system();
+  told[0] = 2 * t->steps;
+}
+
+void launch_tag(TagTime* time, int tag, bool ends_step, cudaStream_t stream) {
+  tag_mark<<<1, 1, 0, stream>>>(time, tag, ends_step);
+  check_launch("mark");
+}
+
 void launch_mark(u32* word, u32 value, cudaStream_t stream, OwnTime* time, Moment moment) {
   mark<<<1, 1, 0, stream>>>(word, value, time, moment);
   check_launch("mark");

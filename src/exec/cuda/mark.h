@@ -14,6 +14,18 @@ struct OwnTime {
 };
 enum class Moment : u8 { none, run_begins, wait_begins, wait_ends, run_ends };
 
+// Nanoseconds by tag (plan/time_tags.h), in the device's memory. What has been told at a step's end lies in `told`, in
+// the host's memory: a count that is odd while the rest is written, the steps, then the sums.
+struct TagTime {
+  static constexpr int kMost = 64;
+  u64 last = 0, steps = 0;
+  u64 sums[kMost] = {};
+  int count = 0;
+  u64* told = nullptr;
+};
+// What passed since the last such mark counts to `tag`; -1: to nothing.
+void launch_tag(TagTime* time, int tag, bool ends_step, cudaStream_t stream);
+
 // `word`: may be missing. `time`: of the compute stream, whose marks come one after another; missing: none is kept.
 void launch_mark(u32* word, u32 value, cudaStream_t stream, OwnTime* time = nullptr, Moment moment = Moment::none);
 

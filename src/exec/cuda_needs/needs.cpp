@@ -187,6 +187,10 @@ i64 bytes(const SumSquares& op, const Asked& a) {
   return partials * i64(sizeof(double));
 }
 
+i64 bytes(const CountNonzeros&, const Asked& a) {
+  return squares_partials(count(a.node.in_shape(0))) * i64(sizeof(double));
+}
+
 i64 bytes(const MultiSumSquares&, const Asked& a) {
   i64 partials = 0;
   for (int i = 0; i < int(a.node.ins.size()); ++i) partials += squares_partials(count(a.node.in_shape(i)));

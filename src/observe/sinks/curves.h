@@ -14,5 +14,7 @@ inline CurveFlags curve_flags_of(const TrainConfig& t) {
 
 // Megatron's name of the time that the training stood still.
 inline const char* timer_of(Away where) { return where == Away::evaluating ? "evaluate-time" : "save-checkpoint-time"; }
+// And that of a phase.
+inline std::string timer_of(const NamedValue& seconds) { return seconds.name + "-time"; }
 
 }  // namespace megalith

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/process_start.h"
 #include "observe/sinks/tensorboard_file.h"
@@ -34,6 +35,12 @@ constexpr std::pair<std::string_view, std::string_view> kRates[] = {
     {"samples_per_second", "megatron:samples_per_second"},
     {"mfu", "megatron:mfu"}};
 
+// Of Megatron's timers.
+constexpr std::pair<const char*, const char*> kPhases[] = {
+    {"forward-backward", "forward_backward"}, {"forward-compute", "forward"},        {"backward-compute", "backward"},
+    {"all-grads-sync", "grad_reduce"},        {"params-all-gather", "param_gather"}, {"optimizer", "optimizer"},
+    {"forward-recv", "forward_recv"},         {"backward-recv", "backward_recv"}};
+
 const MetricValue* value_in(const Record& r, std::string_view metric) {
   const auto it = std::ranges::find_if(r.values, [&](const MetricValue& v) { return v.metric->name == metric; });
   return it == r.values.end() ? nullptr : &*it;
@@ -61,7 +68,8 @@ PrometheusSink::PrometheusSink(Endpoint& endpoint, const Options& o, i64 iterati
   to_.set("megalith_run_info", 1, layout_of(o));
   to_.set("megalith_iteration", double(iteration));
   for (const char* counter :
-       {"megatron:skipped_iterations_total", "megatron:nan_iterations_total", "megalith_checkpoint_failures_total"})
+       {"megatron:skipped_iterations_total", "megatron:nan_iterations_total", "megatron:loss_spikes_total",
+        "megatron:grad_norm_spikes_total", "megalith_checkpoint_failures_total"})
     to_.add(counter, 0);  // so that an increase from the first one on is seen
   const std::optional<i64> started = process_start(getpid());
   if (started && *started > 0) to_.add("megalith_time_seconds_total", process_age(*started), {{"state", "init"}});
@@ -109,6 +117,17 @@ void PrometheusSink::count(const Record& r) {
   samples_ = r.consumed_samples;
   if (!r.counted) to_.add("megatron:skipped_iterations_total", 1);
   if (!r.finite) to_.add("megatron:nan_iterations_total", 1);
+  count_spikes(r);
+}
+
+// The record has those of this process so far.
+void PrometheusSink::count_spikes(const Record& r) {
+  constexpr std::pair<const char*, const char*> kSpikes[] = {{"loss_spikes", "megatron:loss_spikes_total"},
+                                                             {"grad_norm_spikes", "megatron:grad_norm_spikes_total"}};
+  for (size_t i = 0; i < std::size(kSpikes); ++i) {
+    const double so_far = now_of(r, kSpikes[i].first);
+    if (so_far > spikes_[i]) to_.add(kSpikes[i].second, so_far - std::exchange(spikes_[i], so_far));
+  }
 }
 
 // What no state has is idle, so that the states sum to the wall time.
@@ -119,6 +138,12 @@ void PrometheusSink::count_time(double training, double data_wait) {
   const double idle = std::max(0.0, now_() - began_ - known_);
   to_.add("megalith_time_seconds_total", idle, {{"state", "idle"}});
   known_ += idle;
+}
+
+void PrometheusSink::take_times(std::span<const NamedValue> seconds, i64) {
+  for (const auto& [timer, phase] : kPhases)
+    for (const NamedValue& v : seconds)
+      if (v.name == timer && v.value > 0) to_.set("megalith_phase_seconds", v.value, {{"phase", phase}});
 }
 
 void PrometheusSink::say_healthy() {

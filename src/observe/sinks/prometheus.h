@@ -20,6 +20,7 @@ class PrometheusSink final : public Sink {
   void take_evaluation(const Evaluated& evaluated) override;
   void take_save(const EndedSave& save) override;
   void take_own_work(std::span<const OwnWork> ranks) override;
+  void take_times(std::span<const NamedValue> seconds, i64 iteration) override;
   void leave(Away where) override;
   void come_back() override;
 
@@ -30,6 +31,7 @@ class PrometheusSink final : public Sink {
   void set_values(const Record& record, double seconds);
   void set_peak(double norm);
   void count(const Record& record);
+  void count_spikes(const Record& record);
   void count_time(double training, double data_wait);
   void say_healthy();
 
@@ -37,6 +39,7 @@ class PrometheusSink final : public Sink {
   std::function<double()> now_;
   i64 seq_length_;
   i64 samples_ = 0;         // told
+  double spikes_[2] = {};   // told, of the loss and of the gradient's norm
   std::deque<Peak> peaks_;  // falling, of the last 10 minutes
   LastValues times_;
   double began_, known_ = 0;  // seconds that a state has

@@ -14,6 +14,11 @@ void TensorBoard::write_arguments(Options options, i64 iteration) {
   for (const config::Field& field : fields.all()) writer_.text(field.key(), field.text(), iteration);
 }
 
+void TensorBoard::take_times(std::span<const NamedValue> seconds, i64 iteration) {
+  for (const NamedValue& v : seconds)
+    if (flags_.timers && v.value > 0) writer_.scalar(timer_of(v), v.value, iteration);
+}
+
 void TensorBoard::leave(Away where) { away_ = where, left_ = now_(); }
 
 void TensorBoard::come_back() {

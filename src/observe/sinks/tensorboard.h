@@ -17,6 +17,7 @@ class TensorBoard final : public Sink {
   void take(const Record& record) override;
   // "LOSS validation", by iterations and by samples; where it is wanted "LOSS validation ppl" too.
   void take_evaluation(const Evaluated& evaluated) override;
+  void take_times(std::span<const NamedValue> seconds, i64 iteration) override;
   void leave(Away where) override;
   void come_back() override;
   void finish() override { writer_.flush(); }

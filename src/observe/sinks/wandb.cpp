@@ -81,6 +81,11 @@ void Wandb::take_evaluation(const Evaluated& e) {
   }
 }
 
+void Wandb::take_times(std::span<const NamedValue> seconds, i64) {
+  for (const NamedValue& v : seconds)
+    if (flags_.timers && v.value > 0 && step_ >= 0) put(timer_of(v), v.value);
+}
+
 void Wandb::leave(Away where) { away_ = where, left_ = now_(); }
 
 void Wandb::come_back() {

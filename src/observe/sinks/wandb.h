@@ -27,6 +27,7 @@ class Wandb final : public Sink {
   Wandb(const Options& options, const WandbAsked& asked, i64 iteration, std::function<double()> now = unix_seconds);
   void take(const Record& record) override;
   void take_evaluation(const Evaluated& evaluated) override;
+  void take_times(std::span<const NamedValue> seconds, i64 iteration) override;
   void leave(Away where) override;
   void come_back() override;
   void finish() override;

@@ -1,7 +1,8 @@
-// Kernels of Accumulate, SumSquares and StepScalars.
+// Kernels of Accumulate, SumSquares, CountNonzeros and StepScalars.
 #include <cmath>
 #include <cstring>
 
+#include "base/split_float.h"
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/elementwise.h"
 #include "exec/cpu/kernels/strided.h"
@@ -84,7 +85,41 @@ Kernel prepare(const Accumulate& op, const KernelContext& context) {
   });
 }
 
+// Of f32 numbers in two parts, joined a few at a time.
+static Kernel squares_of_joined(i64 n) {
+  return {sum_parts(n) * i64(sizeof(double)), [n](const Args& a) {
+            const bf16* near = a.in<bf16>(0);
+            const u16* rest = a.in<u16>(1);
+            *a.out<double>(0) = sum_in_parts(n, reinterpret_cast<double*>(a.workspace), [&](i64 begin, i64 end) {
+              constexpr i64 kAtOnce = 1024;
+              float joined[kAtOnce];
+              double sum = 0;
+              for (i64 i = begin; i < end; i += kAtOnce) {
+                const i64 some = std::min(kAtOnce, end - i);
+                for (i64 k = 0; k < some; ++k) joined[k] = join_float(near[i + k], rest[i + k]);
+                sum += sum_of_products(joined, joined, some);
+              }
+              return sum;
+            });
+          }};
+}
+
+Kernel prepare(const CountNonzeros&, const KernelContext& context) {
+  return dispatch_float(context.ins[0].dtype, [&]<class X>() -> Kernel {
+    const i64 n = count(context.in_shape(0));
+    return {sum_parts(n) * i64(sizeof(double)), [n](const Args& a) {
+              const X* x = a.in<X>(0);
+              *a.out<double>(0) = sum_in_parts(n, reinterpret_cast<double*>(a.workspace), [&](i64 begin, i64 end) {
+                i64 found = 0;
+                for (i64 i = begin; i < end; ++i) found += float(x[i]) != 0;
+                return double(found);
+              });
+            }};
+  });
+}
+
 Kernel prepare(const SumSquares& op, const KernelContext& context) {
+  if (op.rest) return squares_of_joined(count(context.in_shape(0)));
   const i64 n = count(context.in_shape(0)), width = op.marks ? n / std::max<i64>(1, context.in_shape(0)[0]) : 0;
   return dispatch_float(context.ins[0].dtype, [&]<class X>() -> Kernel {
     return {sum_parts(n) * i64(sizeof(double)), [n, width, op](const Args& a) {

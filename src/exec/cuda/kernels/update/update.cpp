@@ -1,4 +1,4 @@
-// Kernels of Accumulate, SumSquares and StepScalars.
+// Kernels of Accumulate, SumSquares, CountNonzeros and StepScalars.
 #include "exec/cuda/kernels/update/update.h"
 
 #include "exec/cuda/kernel.h"
@@ -26,10 +26,28 @@ Kernel prepare(const Accumulate& op, const KernelContext& context) {
           }};
 }
 
+static Kernel squares_of_joined(i64 n) {
+  return {
+      squares_partials(n) * i64(sizeof(double)), [n](const Args& a) {
+        launch_sum_squares({a.ins[0], a.ins[1], n}, reinterpret_cast<double*>(a.workspace), a.out<double>(0), a.stream);
+      }};
+}
+
+Kernel prepare(const CountNonzeros& op, const KernelContext& context) {
+  const DType type = context.ins[0].dtype;
+  check_activation(op.name, type);
+  const i64 n = count(context.in_shape(0));
+  return {
+      squares_partials(n) * i64(sizeof(double)), [type, n](const Args& a) {
+        launch_count_nonzeros(type, {a.ins[0], n}, reinterpret_cast<double*>(a.workspace), a.out<double>(0), a.stream);
+      }};
+}
+
 Kernel prepare(const SumSquares& op, const KernelContext& context) {
   const DType type = context.ins[0].dtype;
   check_activation(op.name, type);
   const i64 n = count(context.in_shape(0));
+  if (op.rest) return squares_of_joined(n);
   if (op.marks) {
     const i64 rows = context.in_shape(0)[0];
     const MarkedRows sized{nullptr, nullptr, rows, n / std::max<i64>(1, rows)};

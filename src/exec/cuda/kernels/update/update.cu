@@ -1,6 +1,7 @@
 #include "exec/cuda/kernels/update/update.h"
 
 #include "exec/cuda/kernels/elementwise.cuh"
+#include "exec/cuda/kernels/update/split_float.cuh"
 #include "exec/cuda/kernels/update/tensor_list.cuh"
 
 namespace megalith::cuda {
@@ -45,7 +46,14 @@ void launch_accumulate(std::span<const AccumulateItem> items, bool anew, cudaStr
 }
 
 // Every square of f32 or bf16 numbers is exact in f64.
-template <class X, int kMost>
+struct AddSquare {
+  __device__ double operator()(double sum, double x) const { return fma(x, x, sum); }
+};
+struct AddNonzero {
+  __device__ double operator()(double sum, double x) const { return sum + (x != 0); }
+};
+
+template <class X, int kMost, class Add>
 static __global__ void __launch_bounds__(kThreads)
     squares_kernel(const __grid_constant__ TensorList<SquaresItem, kMost> list, double* partials) {
   constexpr int N = kPackSize<X>;
@@ -58,9 +66,28 @@ static __global__ void __launch_bounds__(kThreads)
   for (int p = threadIdx.x; p < packs; p += kThreads) {
     const Numbers<double, N> v = unpack<double>(load_pack<N>(x + p * N));
 #pragma unroll
-    for (int k = 0; k < N; ++k) sums[k % 4] = fma(v.x[k], v.x[k], sums[k % 4]);
+    for (int k = 0; k < N; ++k) sums[k % 4] = Add{}(sums[k % 4], v.x[k]);
   }
-  if (rest < int(c.end - c.begin)) sums[0] = fma(convert<double>(x[rest]), convert<double>(x[rest]), sums[0]);
+  if (rest < int(c.end - c.begin)) sums[0] = Add{}(sums[0], convert<double>(x[rest]));
+  const double sum = block_sum((sums[0] + sums[1]) + (sums[2] + sums[3]), parts);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
+static __global__ void __launch_bounds__(kThreads) joined_squares_kernel(const JoinedItem t, double* partials) {
+  constexpr int N = kPackSize<__nv_bfloat16>;
+  __shared__ double parts[32];
+  const i64 begin = i64(blockIdx.x) * kChunk, n = min(kChunk, t.n - begin);
+  const __nv_bfloat16* near = static_cast<const __nv_bfloat16*>(t.near) + begin;
+  const u16* rest = static_cast<const u16*>(t.rest) + begin;
+  const int packs = int(n) / N, last = packs * N + threadIdx.x;
+  double sums[4] = {};
+#pragma unroll 4
+  for (int p = threadIdx.x; p < packs; p += kThreads) {
+    const Numbers<float, N> v = joined<N>(load_pack<N>(near + p * N), load_pack<N>(rest + p * N));
+#pragma unroll
+    for (int k = 0; k < N; ++k) sums[k % 4] = AddSquare{}(sums[k % 4], double(v.x[k]));
+  }
+  if (last < int(n)) sums[0] = AddSquare{}(sums[0], double(join_float(near[last], rest[last])));
   const double sum = block_sum((sums[0] + sums[1]) + (sums[2] + sums[3]), parts);
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
@@ -105,12 +132,31 @@ void launch_sum_squares(DType dtype, std::span<const SquaresItem> items, double*
   i64 done = 0;
   dispatch_activation(dtype, [&]<class X>() {
     for_lists(items, kChunk, [&]<int kMost>(const TensorList<SquaresItem, kMost>& list, int blocks) {
-      squares_kernel<X, kMost><<<blocks, kThreads, 0, stream>>>(list, partials + done);
+      squares_kernel<X, kMost, AddSquare><<<blocks, kThreads, 0, stream>>>(list, partials + done);
       done += blocks;
     });
   });
   finish_kernel<<<1, kFinishThreads, 0, stream>>>(done, partials, out);
   check_launch("[sum_squares] launch");
+}
+
+void launch_sum_squares(const JoinedItem& item, double* partials, double* out, cudaStream_t stream) {
+  const i64 blocks = squares_partials(item.n);
+  if (blocks > 0) joined_squares_kernel<<<unsigned(blocks), kThreads, 0, stream>>>(item, partials);
+  finish_kernel<<<1, kFinishThreads, 0, stream>>>(blocks, partials, out);
+  check_launch("[sum_squares] launch");
+}
+
+void launch_count_nonzeros(DType dtype, const SquaresItem& item, double* partials, double* out, cudaStream_t stream) {
+  i64 done = 0;
+  dispatch_activation(dtype, [&]<class X>() {
+    for_lists(std::span(&item, 1), kChunk, [&]<int kMost>(const TensorList<SquaresItem, kMost>& list, int blocks) {
+      squares_kernel<X, kMost, AddNonzero><<<blocks, kThreads, 0, stream>>>(list, partials + done);
+      done += blocks;
+    });
+  });
+  finish_kernel<<<1, kFinishThreads, 0, stream>>>(done, partials, out);
+  check_launch("[count_nonzeros] launch");
 }
 
 i64 sum_squares_partials(const MarkedRows& x) { return marked_squares_partials(x.rows); }

@@ -1,4 +1,4 @@
-// Gradient accumulation, the sum of squares of many tensors, and what a step decides from its sums.
+// Gradient accumulation, the sum of squares of many tensors, their nonzeros, and what a step decides from its sums.
 #pragma once
 #include <span>
 
@@ -31,6 +31,15 @@ i64 sum_squares_partials(std::span<const SquaresItem> items);
 // out = the sum of all squares of all items, in f64. dtype: of all items, f32 or bf16.
 void launch_sum_squares(DType dtype, std::span<const SquaresItem> items, double* partials, double* out,
                         cudaStream_t stream);
+
+// The same of f32 numbers in two parts (split_float.cuh): bf16, and what that lacks. Both as SquaresItem has x.
+struct JoinedItem {
+  const void *near, *rest;
+  i64 n;
+};
+void launch_sum_squares(const JoinedItem& item, double* partials, double* out, cudaStream_t stream);
+// How many elements are not 0. `partials`: as many as of the item's squares.
+void launch_count_nonzeros(DType dtype, const SquaresItem& item, double* partials, double* out, cudaStream_t stream);
 
 // The same of those rows of a table that have a mark.
 struct MarkedRows {

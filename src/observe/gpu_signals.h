@@ -1,0 +1,36 @@
+// What NVML says of this rank's GPU, on its way to the endpoint every few seconds by a thread of its own. NVML is
+// loaded when it is there: without it, or without what a GPU does not tell, the series are absent.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "observe/endpoint.h"
+
+namespace megalith {
+
+struct GpuReading {
+  std::optional<double> watts, sm_clock_mhz, celsius;
+  std::optional<u64> throttle;                // bits, as NVML has them
+  std::optional<i64> corrected, uncorrected;  // memory errors since the driver was loaded
+  std::optional<i64> xid;                     // one that came since the last reading
+};
+
+class GpuSignals {
+ public:
+  virtual ~GpuSignals() = default;
+  virtual GpuReading read() = 0;
+};
+
+inline constexpr const char* kNvml = "libnvidia-ml.so.1";
+// `place`: of the GPU on its bus (Backend::device_place). nullptr: there is no such library, or no such GPU.
+std::unique_ptr<GpuSignals> open_gpu_signals(const std::string& place, const std::string& library = kNvml);
+
+// Tells readings until it is destroyed. Both outlive it.
+class GpuTeller {
+ public:
+  virtual ~GpuTeller() = default;
+};
+std::unique_ptr<GpuTeller> tell_gpu(std::unique_ptr<GpuSignals> signals, Endpoint& endpoint, double every_seconds = 5);
+
+}  // namespace megalith

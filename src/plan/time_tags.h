@@ -1,0 +1,23 @@
+// What the time of a plan's runs counts to, for a device that times its work by a clock of its own.
+#pragma once
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+// Tags are numbers from 0 on; -1: the time counts to nothing.
+struct TimeTags {
+  std::vector<std::vector<int>> of;  // by program and instruction
+  std::vector<int> before;           // by program: of what passed since the run before
+  std::vector<bool> ends_step;       // by program
+  int count = 0;
+};
+
+// Since the device was told the tags, of the steps that have ended.
+struct TagSeconds {
+  i64 steps = 0;
+  std::vector<double> seconds;  // by tag
+};
+
+}  // namespace megalith
