@@ -65,7 +65,8 @@ TEST(Apart, ResultsThatOneRankHasBeforeTheOther) {
   EXPECT_EQ(lines_with(stragglers.out, "own compute time"), 20) << stragglers.out;  // ten of each rank
   const Ended norms = run_apart("--log-params-norm");
   EXPECT_EQ(norms.error, "");
-  EXPECT_EQ(lines_with(norms.out, "params norm: 0.000"), 20) << norms.out;
+  EXPECT_EQ(lines_with(norms.out, "params norm: "), 20) << norms.out;
+  EXPECT_EQ(run_apart("--log-memory-to-tensorboard").error, "");  // what the ranks exchange
   EXPECT_EQ(run_apart("").error, "");
 }
 

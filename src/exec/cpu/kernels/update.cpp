@@ -111,7 +111,7 @@ Kernel prepare(const CountNonzeros&, const KernelContext& context) {
               const X* x = a.in<X>(0);
               *a.out<double>(0) = sum_in_parts(n, reinterpret_cast<double*>(a.workspace), [&](i64 begin, i64 end) {
                 i64 found = 0;
-                for (i64 i = begin; i < end; ++i) found += float(x[i]) != 0;
+                for (i64 i = begin; i < end; ++i) found += double(x[i]) != 0;
                 return double(found);
               });
             }};
