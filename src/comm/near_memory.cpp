@@ -10,7 +10,7 @@ namespace megalith {
 
 bool read_near(i64 pid, u64 address, void* to, u64 bytes) {
   for (u64 at = 0; at < bytes;) {
-    const u64 now = std::min(bytes - at, u64(kChunkBytes));
+    const u64 now = std::min(bytes - at, u64(kMessageBytes));
     const iovec here{static_cast<char*>(to) + at, now};
     const iovec there{reinterpret_cast<void*>(address + at), now};  // NOLINT: an address of the other process
     const ssize_t n = process_vm_readv(pid_t(pid), &here, 1, &there, 1, 0);

@@ -33,7 +33,7 @@ class TcpTransport final : public Transport {
   }
 
   void send(int peer, std::string text) override {
-    check(i64(text.size()) <= kChunkBytes, "a text of {} bytes is too long: at most {}", text.size(), kChunkBytes);
+    check(i64(text.size()) <= kMessageBytes, "a text of {} bytes is too long: at most {}", text.size(), kMessageBytes);
     at(peer).send(text);
   }
 
@@ -83,7 +83,7 @@ class TcpTransport final : public Transport {
     while (!until.is_over()) {
       Connection c(connect_to(place_.master_address, place_.master_port, 5, why), kLongestGreeting);
       if (c.fd() >= 0 && is_welcome(c, until, why)) {
-        c.allow(kChunkBytes);
+        c.allow(kMessageBytes);
         ranks_[0].emplace(std::move(c));
         return;
       }
@@ -148,7 +148,7 @@ class TcpTransport final : public Transport {
       c.send(fmt::format("{}another process is RANK={} already", kRefusal, rank));
     else {
       c.send({&kWelcome, 1});
-      c.allow(kChunkBytes);
+      c.allow(kMessageBytes);
       ranks_[size_t(rank)].emplace(std::move(c));
     }
     return true;

@@ -35,14 +35,14 @@ class Transport : public Mail {
   virtual void close() = 0;
 };
 
-inline constexpr i64 kChunkBytes = i64{1} << 30;  // larger pieces travel as several messages of this size
+inline constexpr i64 kMessageBytes = i64{1} << 30;  // larger pieces travel as several messages of this size
 
 // By MPI, started here. Error if MPI sees other ranks than the launcher says, or if this build has no MPI.
 std::unique_ptr<Transport> make_mpi_transport(const Place& place, i64 chunk_bytes);
 
 // How pieces travel by TCP; other values than these are for tests.
 struct LinkWays {
-  i64 chunk_bytes = kChunkBytes;
+  i64 chunk_bytes = kMessageBytes;
   bool reads_near = true;  // reads large pieces out of the memory of ranks of the same host
 };
 

@@ -65,8 +65,8 @@ class MpiTransport final : public Transport {
   void send(int peer, std::string text) override {
     Letter& letter = outgoing_.emplace_back();
     letter.text = std::move(text);
-    check(i64(letter.text.size()) <= kChunkBytes, "a text of {} bytes is too long for rank {}: at most {}",
-          letter.text.size(), peer, kChunkBytes);
+    check(i64(letter.text.size()) <= kMessageBytes, "a text of {} bytes is too long for rank {}: at most {}",
+          letter.text.size(), peer, kMessageBytes);
     check_mpi(MPI_Isend(letter.text.data(), int(letter.text.size()), MPI_BYTE, peer, kMailTag, comm_, &letter.request),
               "send a text");
   }
