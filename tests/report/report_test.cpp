@@ -43,9 +43,9 @@ std::string some_metrics(i64 lines) {
 
 // The cells of a metric's row in the table of numbers.
 std::vector<std::string> row_of(const std::string& html, const std::string& metric) {
-  const std::size_t begin = html.find("<tp_rep><td>" + metric + "</td>");
+  const std::size_t begin = html.find("<tr><td>" + metric + "</td>");
   if (begin == std::string::npos) return {};
-  const std::string row = html.substr(begin, html.find("</tp_rep>", begin) - begin);
+  const std::string row = html.substr(begin, html.find("</tr>", begin) - begin);
   std::vector<std::string> cells;
   const std::regex cell("<td>([^<]*)</td>");
   for (std::sregex_iterator it(row.begin(), row.end(), cell), end; it != end; ++it) cells.push_back((*it)[1]);
@@ -132,12 +132,11 @@ TEST_F(Report, TellsTimesIncidentsSavesAndArguments) {
   EXPECT_NE(html.find("<b>200.000</b>"), std::string::npos) << "wall time";
   EXPECT_NE(html.find("<b>25.0%</b><span>goodput in 2 starts"), std::string::npos);
   EXPECT_NE(html.find("megalith 9.8.7"), std::string::npos);
-  EXPECT_NE(html.find("<tp_rep><td>7</td><td>loss spike</td><td>3</td><td>11</td><td>h&lt;11&gt;</td>"),
-            std::string::npos);
+  EXPECT_NE(html.find("<tr><td>7</td><td>loss spike</td><td>3</td><td>11</td><td>h&lt;11&gt;</td>"), std::string::npos);
   EXPECT_NE(html.find("the file is no JSON object"), std::string::npos);
   EXPECT_NE(html.find("<td>9</td><td>a norm of 9</td><td></td><td></td><td></td><td>books 7; wiki 12, 40</td>"),
             std::string::npos);
-  EXPECT_NE(html.find("<tp_rep><td>10</td><td>3.0</td>"), std::string::npos) << "a save";
+  EXPECT_NE(html.find("<tr><td>10</td><td>3.0</td>"), std::string::npos) << "a save";
   EXPECT_NE(html.find("<b>50 of 200</b><span>iterations"), std::string::npos);
   EXPECT_NE(html.find("data_path <b>[&#39;./a &lt;b&gt;&#39;]</b>"), std::string::npos);
 }
@@ -206,8 +205,8 @@ TEST_F(Report, ABaselineIsDrawnAndComparedWith) {
   expect_sound(html);
   EXPECT_NE(html.find("class=\"base\""), std::string::npos);
   EXPECT_NE(html.find("first differs at iteration 40"), std::string::npos);
-  EXPECT_NE(html.find("<tp_rep><td>lr</td><td>0.1</td><td>0.2</td></tp_rep>"), std::string::npos);
-  EXPECT_EQ(html.find("<tp_rep><td>save</td>"), std::string::npos) << "places are no difference";
+  EXPECT_NE(html.find("<tr><td>lr</td><td>0.1</td><td>0.2</td></tr>"), std::string::npos);
+  EXPECT_EQ(html.find("<tr><td>save</td>"), std::string::npos) << "places are no difference";
 }
 
 TEST(Decimate, KeepsExtremesOfEachPart) {
