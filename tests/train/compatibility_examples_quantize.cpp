@@ -34,6 +34,16 @@ Examples examples_of_quantize() {
         "--first-last-layers-bf16 "
         "--num-layers-at-end-in-bf16 0",
         "--first-last-layers-bf16 is not built for a T5, which has two stacks: leave it out"}},
+      {"weights are gathered as codes where that is built",
+       {"--use-distributed-optimizer --fp8-param-gather",
+        "--fp8-param-gather is of training in fp8: give --fp8-format, or leave it out"}},
+      {"weights are gathered as codes where that is built",
+       {"--fp8-format hybrid --bf16 --fp8-param-gather",
+        "--fp8-param-gather is of an optimizer that is cut over ranks: give --use-distributed-optimizer, or leave it "
+        "out"}},
+      {"weights are gathered as codes where that is built",
+       {"--fp8-format e4m3 --fp8-recipe blockwise --bf16 --use-distributed-optimizer --fp8-param-gather",
+        "--fp8-param-gather is not built for --fp8-recipe blockwise: give delayed or tensorwise"}},
       {"fp8 and fp4 are for models without experts",
        {"--fp8-format hybrid --num-experts 4",
         "--fp8-format is not built for --num-experts 4: train experts without it"}},
