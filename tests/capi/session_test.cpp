@@ -26,7 +26,7 @@ Config tiny(const char* optimizer = "adam") {
 }
 
 // Sample n: each token is the one before, times 5, plus 1. The last label of each sequence does not count.
-void fill(mgl_batch& b) {
+void fill_batch(mgl_batch& b) {
   for (int64_t s = 0; s < b.sequences; ++s) {
     int32_t id = int32_t((b.first_sample + s) % 24);
     for (int64_t t = 0; t < b.seq_length; ++t) {
@@ -52,7 +52,7 @@ class CSession : public testing::Test {
 
 TEST_F(CSession, a_step_moves_a_weight_by_the_gradient_that_is_read) {
   Session s(tiny("sgd").set("sgd-momentum", 0));
-  s.batches(fill);
+  s.batches(fill_batch);
   for (const std::string name : {"decoder.final_layernorm.weight", "embedding.word_embeddings.weight"}) {
     const std::vector<float> before = s.read(name);
     const mgl_step_result r = s.step();
@@ -69,14 +69,14 @@ TEST_F(CSession, a_step_moves_a_weight_by_the_gradient_that_is_read) {
 
 TEST_F(CSession, training_learns_and_two_sessions_of_one_process_are_alike) {
   Session a(tiny()), b(tiny());
-  a.batches(fill), b.batches(fill);
+  a.batches(fill_batch), b.batches(fill_batch);
   std::vector<double> of_a, of_b;
   for (int i = 0; i < 12; ++i) of_a.push_back(a.step().loss), of_b.push_back(b.step().loss);
   EXPECT_EQ(of_a, of_b);
   EXPECT_NEAR(of_a[0], std::log(24.0), 0.5);
   EXPECT_LT(of_a.back(), of_a.front() - 0.1);
-  const double evaluated = a.evaluate(fill, 2);
-  EXPECT_EQ(evaluated, a.evaluate(fill, 2));
+  const double evaluated = a.evaluate(fill_batch, 2);
+  EXPECT_EQ(evaluated, a.evaluate(fill_batch, 2));
   EXPECT_EQ(a.iteration(), 12);
   EXPECT_LT(evaluated, of_a.front() - 0.1);
 }
@@ -85,16 +85,16 @@ TEST_F(CSession, a_saved_session_goes_on_with_the_same_bits) {
   std::vector<double> whole;
   {
     Session s(tiny());
-    s.batches(fill);
+    s.batches(fill_batch);
     whole = losses(s, 6);
   }
   Session first(tiny());
-  first.batches(fill);
+  first.batches(fill_batch);
   losses(first, 3);
   first.save(dir_ + "/here");
   const std::vector<double> rest(whole.begin() + 3, whole.end());
   Session by_flag(tiny().set("load", dir_ + "/here"));
-  by_flag.batches(fill);
+  by_flag.batches(fill_batch);
   EXPECT_EQ(by_flag.iteration(), 3);
   EXPECT_EQ(losses(by_flag, 3), rest);
   by_flag.load(dir_ + "/here");
@@ -106,11 +106,11 @@ TEST_F(CSession, a_saved_session_goes_on_with_the_same_bits) {
 
 TEST_F(CSession, a_batch_that_fails_changes_nothing) {
   Session s(tiny()), other(tiny());
-  other.batches(fill);
+  other.batches(fill_batch);
   int calls = 0;
   std::optional<int> fails;
   s.batches([&](mgl_batch& b) {
-    fill(b);
+    fill_batch(b);
     if (fails && calls++ == 1) throw std::string("no more");
     if (!fails && calls > 0) b.tokens[3] = 24;
   });
@@ -129,7 +129,7 @@ TEST_F(CSession, a_batch_that_fails_changes_nothing) {
 
 TEST_F(CSession, a_weight_that_is_written_is_read_and_used) {
   Session s(tiny());
-  s.batches(fill);
+  s.batches(fill_batch);
   const std::string name = "decoder.final_layernorm.weight";
   const std::vector<float> zeros(16, 0.0f);
   s.write(name, zeros);
@@ -183,7 +183,7 @@ TEST_F(CSession, the_process_stays_as_it_was) {
   testing::internal::CaptureStdout(), testing::internal::CaptureStderr();
   {
     Session told(tiny(), [&](int, const char*line) { said.push_back(line); }), silent(tiny());
-    told.batches(fill), silent.batches(fill);
+    told.batches(fill_batch), silent.batches(fill_batch);
     losses(told, 2), losses(silent, 2);
     told.save(dir_ + "/told");
     silent.load(dir_ + "/told");
@@ -206,7 +206,7 @@ TEST_F(CSession, a_hundred_sessions_leave_nothing_behind) {
   if (*SANITIZED) GTEST_SKIP() << "sanitizers keep what was freed";
   const auto one = [] {
     Session s(tiny());
-    s.batches(fill);
+    s.batches(fill_batch);
     s.step();
   };
   for (int i = 0; i < 20; ++i) one();

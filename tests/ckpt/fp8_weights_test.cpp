@@ -13,7 +13,7 @@ namespace megalith {
 namespace {
 
 // Sizes that are no multiples of a block, beside some that are less than one.
-constexpr const char* kConfig =
+constexpr const char* kDeepseekConfig =
     R"({"model_type":"deepseek_v3","hidden_size":144,"intermediate_size":136,"num_hidden_layers":2,
         "num_attention_heads":2,"q_lora_rank":6,"kv_lora_rank":4,"qk_nope_head_dim":3,"qk_rope_head_dim":2,
         "v_head_dim":5,"rms_norm_eps":1e-6,"first_k_dense_replace":1,"moe_intermediate_size":130,"n_routed_experts":4,
@@ -30,7 +30,7 @@ float value_of(u8 code) {
 }
 
 std::string with_quantization(const char* quantization) {
-  auto config = nlohmann::json::parse(small_config(kConfig));
+  auto config = nlohmann::json::parse(small_config(kDeepseekConfig));
   config["quantization_config"] = nlohmann::json::parse(quantization);
   return config.dump();
 }
@@ -50,7 +50,7 @@ Models make_models() {
   Models out;
   u32 random = 1;
   const auto next = [&] { return random = random * 1664525 + 1013904223, random >> 8; };
-  for (const Stored& t : small_tensors(kConfig)) {
+  for (const Stored& t : small_tensors(kDeepseekConfig)) {
     const bool linear = t.spec.shape.size() == 2 && t.spec.name.find("proj") != std::string::npos;
     if (!linear) {
       out.codes.push_back(t), out.products.push_back(t);
@@ -81,7 +81,7 @@ TEST(Fp8Weights, are_the_products_to_the_bit) {
   TempDir dir;
   const Models models = make_models();
   write_model(dir / "codes", with_quantization(kFp8), models.codes);
-  write_model(dir / "products", small_config(kConfig), models.products);
+  write_model(dir / "products", small_config(kDeepseekConfig), models.products);
   for (const auto type : {DType::f32, DType::bf16})
     for (const std::string name : {"codes", "products"})
       convert_checkpoint(open_any_checkpoint(dir / name), CkptFormat::hf, dir / (name + std::string(name_of(type))),
@@ -96,7 +96,7 @@ TEST(Fp8Weights, are_read_in_parts) {
   TempDir dir;
   const Models models = make_models();
   write_model(dir / "codes", with_quantization(kFp8), models.codes);
-  write_model(dir / "products", small_config(kConfig), models.products);
+  write_model(dir / "products", small_config(kDeepseekConfig), models.products);
   const AnyCheckpoint codes = open_any_checkpoint(dir / "codes"), products = open_any_checkpoint(dir / "products");
   const std::size_t at = codes.tensors->at("decoder.layers.0.mlp.linear_fc2.weight");  // [144, 136]
   for (const auto& [offset, shape] : std::vector<std::pair<Shape, Shape>>{{{0, 0}, {144, 136}},

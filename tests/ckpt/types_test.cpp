@@ -13,7 +13,7 @@
 namespace megalith {
 namespace {
 
-void convert(const std::string& from, CkptFormat to, const std::string& dir, const ConvertOptions& options = {}) {
+void convert_types(const std::string& from, CkptFormat to, const std::string& dir, const ConvertOptions& options = {}) {
   convert_checkpoint(open_any_checkpoint(from), to, dir, options);
 }
 
@@ -47,12 +47,13 @@ TEST(Types, of_foreign_models_pass_as_they_are) {
   write_model(dir / "hf", kForeign, all);
   for (const CkptFormat middle : {CkptFormat::native, CkptFormat::torch_dist}) {
     const std::string there = dir / std::string(name_of(middle)), back = there + "_back";
-    convert(dir / "hf", middle, there);
-    convert(there, CkptFormat::hf, back);
+    convert_types(dir / "hf", middle, there);
+    convert_types(there, CkptFormat::hf, back);
     EXPECT_TRUE(slurp(back + "/model.safetensors") == slurp(dir / "hf/model.safetensors")) << there;
   }
   for (const CkptFormat to : {CkptFormat::torch_dist, CkptFormat::hf})
-    expect_error([&] { convert(dir / "hf", to, dir / "other", {.type = DType::f32}); }, "can only be copied, without");
+    expect_error([&] { convert_types(dir / "hf", to, dir / "other", {.type = DType::f32}); },
+                 "can only be copied, without");
 }
 
 // The same, written and judged by the libraries of others.
@@ -62,8 +63,8 @@ TEST(Types, are_those_of_pytorch_and_safetensors) {
   fs::create_directories(dir / "hf");
   spit(dir / "hf/config.json", kForeign);
   ASSERT_EQ(run_python("all_types.py", {"write", dir / "hf"}, dir / "log"), "");
-  convert(dir / "hf", CkptFormat::torch_dist, dir / "dist");
-  convert(dir / "dist", CkptFormat::hf, dir / "back");
+  convert_types(dir / "hf", CkptFormat::torch_dist, dir / "dist");
+  convert_types(dir / "dist", CkptFormat::hf, dir / "back");
   EXPECT_EQ(run_python("all_types.py", {"compare", dir / "hf", dir / "dist/iter_0000000", dir / "back"}, dir / "log"),
             "");
 }
@@ -77,7 +78,7 @@ TEST(Types, that_are_not_read_are_told_by_inspect) {
   const RawCheckpoint raw = open_raw_checkpoint(dir / "hf");
   EXPECT_TRUE(raw.tensors->tensors().empty());
   EXPECT_EQ(raw.unread, std::vector<std::string>{"a (C64)"});
-  expect_error([&] { convert(dir / "hf", CkptFormat::native, dir / "n"); }, "C64");
+  expect_error([&] { convert_types(dir / "hf", CkptFormat::native, dir / "n"); }, "C64");
 }
 
 // Norms in f32 beside bf16 matrices stay f32, unless one type is asked for.
@@ -91,11 +92,11 @@ TEST(Types, that_differ_within_a_model_are_kept) {
   write_model(dir / "hf", config.dump(), all);
   for (const CkptFormat middle : {CkptFormat::native, CkptFormat::torch_dist}) {
     const std::string there = dir / std::string(name_of(middle)), back = there + "_back";
-    convert(dir / "hf", middle, there);
-    convert(there, CkptFormat::hf, back);
+    convert_types(dir / "hf", middle, there);
+    convert_types(there, CkptFormat::hf, back);
     EXPECT_TRUE(slurp(back + "/model.safetensors") == slurp(dir / "hf/model.safetensors")) << there;
     EXPECT_EQ(nlohmann::json::parse(slurp(back + "/config.json"))["torch_dtype"], "bfloat16");
-    convert(there, CkptFormat::hf, back + "_bf16", {.type = DType::bf16});
+    convert_types(there, CkptFormat::hf, back + "_bf16", {.type = DType::bf16});
     for (const Stored& t : read_model(back + "_bf16")) EXPECT_EQ(t.spec.dtype, DType::bf16) << t.spec.name;
   }
 }
@@ -109,8 +110,8 @@ TEST(Types, that_differ_within_a_tensor_are_joined) {
     all.push_back(as(t, half ? DType::f16 : brain ? DType::bf16 : t.spec.dtype));
   }
   write_model(dir / "hf", small_config(kSmallLlama), all);
-  convert(dir / "hf", CkptFormat::native, dir / "n");
-  convert(dir / "n", CkptFormat::hf, dir / "back");
+  convert_types(dir / "hf", CkptFormat::native, dir / "n");
+  convert_types(dir / "n", CkptFormat::hf, dir / "back");
   std::map<std::string, Stored> back;
   for (Stored& t : read_model(dir / "back")) back[t.spec.name] = t;
   for (const Stored& t : all) EXPECT_TRUE(back.at(t.spec.name).bytes == as(t, DType::f32).bytes) << t.spec.name;
@@ -132,7 +133,7 @@ TEST(Types, that_cannot_hold_a_weight_are_refused) {
   const auto try_all = [&](DType type, const std::string& message) {
     for (const CkptFormat to : {CkptFormat::native, CkptFormat::torch_dist, CkptFormat::hf}) {
       const std::string place = dir / std::string(name_of(to)) + "_out";
-      const auto run = [&] { convert(dir / "hf", to, place, {.type = type}); };
+      const auto run = [&] { convert_types(dir / "hf", to, place, {.type = type}); };
       if (message.empty())
         run();
       else
@@ -157,8 +158,8 @@ TEST(Types, of_masks_do_not_matter) {
   write_model(dir / "plain", small_config(kSmallNeox), all);
   all.push_back({{"gpt_neox.layers.0.attention.bias", DType::boolean, {1, 1, 2, 2}}, std::vector<std::byte>(4)});
   write_model(dir / "hf", small_config(kSmallNeox), all);
-  convert(dir / "hf", CkptFormat::native, dir / "n");
-  convert(dir / "n", CkptFormat::hf, dir / "back");
+  convert_types(dir / "hf", CkptFormat::native, dir / "n");
+  convert_types(dir / "n", CkptFormat::hf, dir / "back");
   EXPECT_TRUE(slurp(dir / "back/model.safetensors") == slurp(dir / "plain/model.safetensors"));
 }
 
@@ -175,7 +176,7 @@ TEST(Types, of_weights_are_numbers_we_compute_with) {
 TEST(Types, of_weights_are_numbers_in_our_format_too) {
   TempDir dir;
   write_model(dir / "hf", small_config(kSmallLlama), small_tensors(kSmallLlama));
-  convert(dir / "hf", CkptFormat::native, dir / "whole");
+  convert_types(dir / "hf", CkptFormat::native, dir / "whole");
   const AnyCheckpoint c = open_any_checkpoint(dir / "whole");
   std::vector<SaveTensor> tensors;
   for (std::size_t i = 0; i < c.tensors->tensors().size(); ++i) {
@@ -184,7 +185,8 @@ TEST(Types, of_weights_are_numbers_in_our_format_too) {
     out.fill = [&c, i](i64 begin, i64 n, std::byte* to) { c.tensors->read_range(i, begin, n, to); };
   }
   save_checkpoint(dir / "numbers", c.manifest, tensors);
-  expect_error([&] { convert(dir / "numbers", CkptFormat::hf, dir / "out"); }, "has type i32: want a floating-point");
+  expect_error([&] { convert_types(dir / "numbers", CkptFormat::hf, dir / "out"); },
+               "has type i32: want a floating-point");
 }
 
 }  // namespace

@@ -14,13 +14,13 @@ namespace {
 
 constexpr i64 kLongest = 144;
 
-struct Case {
+struct GeneratedCase {
   const char* name;
   void (*change)(ModelConfig&);
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const GeneratedCase& c, std::ostream* out) { *out << c.name; }
 
-constexpr Case kCases[] = {
+constexpr GeneratedCase kGeneratedCases[] = {
     {"learned", [](ModelConfig&) {}},
     {"rope_gqa_swiglu",
      [](ModelConfig& m) {
@@ -39,7 +39,7 @@ constexpr Case kCases[] = {
      [](ModelConfig& m) { m.position_embedding_type = PositionEmbedding::none, m.parallel_residual = true; }},
 };
 
-ModelConfig config_of(const Case& c) {
+ModelConfig config_of(const GeneratedCase& c) {
   ModelConfig m;
   m.num_layers = 2, m.hidden_size = 32, m.num_attention_heads = 4, m.seq_length = kLongest, m.vocab_size = 101;
   m.init_method_std = 0.3;  // logits well apart
@@ -83,7 +83,7 @@ class WholeModel {
   std::unique_ptr<Interpreter> interpreter_;
 };
 
-class Generation : public ::testing::TestWithParam<Case> {};
+class Generation : public ::testing::TestWithParam<GeneratedCase> {};
 
 // Prompts on both sides of the sizes that go through at once.
 TEST_P(Generation, GreedyIsTheWholeModelsArgmax) {
@@ -112,12 +112,12 @@ TEST_P(Generation, GreedyIsTheWholeModelsArgmax) {
   EXPECT_GT(different, 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Generation, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Models, Generation, ::testing::ValuesIn(kGeneratedCases),
                          [](const auto& info) { return info.param.name; });
 
 TEST(Generator, EndsBehindAnyOfTheStops) {
   const auto backend = make_cpu_backend();
-  Generator generator(config_of(kCases[0]), DType::f32, 40, *backend);
+  Generator generator(config_of(kGeneratedCases[0]), DType::f32, 40, *backend);
   generator.weights().initialise(3);
   const std::vector<i32> prompt = {1, 2};
   SamplingOptions sampling;  // of random weights: tokens differ
@@ -133,7 +133,7 @@ TEST(Generator, EndsBehindAnyOfTheStops) {
 
 TEST(Generator, RefusesWhatItCannotDo) {
   const auto backend = make_cpu_backend();
-  const ModelConfig model = config_of(kCases[0]);
+  const ModelConfig model = config_of(kGeneratedCases[0]);
   EXPECT_THROW(Generator(model, DType::f32, kLongest + 1, *backend), Error);  // learned positions end
   Generator generator(model, DType::f32, 20, *backend);
   generator.weights().initialise(3);

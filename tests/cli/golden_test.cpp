@@ -13,25 +13,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Case {
+struct GoldenCase {
   std::string name, folder;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.folder; }
+void PrintTo(const GoldenCase& c, std::ostream* out) { *out << c.folder; }
 
 // The tree's are always there: a missing one fails.
-std::vector<Case> tree_cases() {
-  std::vector<Case> cases;
+std::vector<GoldenCase> tree_cases() {
+  std::vector<GoldenCase> cases;
   for (const std::string name : kGoldenModels) cases.push_back({name, golden(name)});
   return cases;
 }
-std::vector<Case> shared_cases() {
-  std::vector<Case> cases;
+std::vector<GoldenCase> shared_cases() {
+  std::vector<GoldenCase> cases;
   for (const std::string name : kGoldenModels)
     if (fs::exists(shared_model(name))) cases.push_back({name, shared_model(name)});
   return cases;
 }
 
-class Golden : public Workshop, public ::testing::WithParamInterface<Case> {};
+class Golden : public Workshop, public ::testing::WithParamInterface<GoldenCase> {};
 
 TEST_P(Golden, Agrees) {
   const Ran ran = run_program("golden-check", {GetParam().folder, "--device", "cpu"});
@@ -41,7 +41,7 @@ TEST_P(Golden, Agrees) {
     EXPECT_NE(ran.out.find(std::string("pass  ") + line), std::string::npos) << line;
 }
 
-void agrees_in(const Case& golden, const std::string& precision) {
+void agrees_in(const GoldenCase& golden, const std::string& precision) {
   const Ran ran = run_program("golden-check", {golden.folder, precision, "--device", "cpu"});
   if (!chooses_experts(golden.name)) {
     EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
@@ -84,19 +84,19 @@ INSTANTIATE_TEST_SUITE_P(Tree, Golden, ::testing::ValuesIn(tree_cases()),
 INSTANTIATE_TEST_SUITE_P(Shared, Golden, ::testing::ValuesIn(shared_cases()),
                          [](const auto& info) { return info.param.name; });
 
-std::vector<Case> megatron_cases() {
-  std::vector<Case> cases;
+std::vector<GoldenCase> megatron_cases() {
+  std::vector<GoldenCase> cases;
   for (const std::string name : kGoldenMegatron) cases.push_back({name, golden(name)});
   return cases;
 }
-std::vector<Case> shared_megatron_cases() {
-  std::vector<Case> cases;
+std::vector<GoldenCase> shared_megatron_cases() {
+  std::vector<GoldenCase> cases;
   for (const std::string& name : kSharedMegatron)
     if (fs::exists(shared_megatron(name))) cases.push_back({name, shared_megatron(name)});
   return cases;
 }
 
-class GoldenMegatron : public Workshop, public ::testing::WithParamInterface<Case> {};
+class GoldenMegatron : public Workshop, public ::testing::WithParamInterface<GoldenCase> {};
 
 TEST_P(GoldenMegatron, Agrees) {
   const Ran ran = run_program("golden-check", {GetParam().folder, "--device", "cpu"});
@@ -113,13 +113,13 @@ INSTANTIATE_TEST_SUITE_P(Tree, GoldenMegatron, ::testing::ValuesIn(megatron_case
 INSTANTIATE_TEST_SUITE_P(Shared, GoldenMegatron, ::testing::ValuesIn(shared_megatron_cases()),
                          [](const auto& info) { return info.param.name; });
 
-std::vector<Case> tree_encoders() {
-  std::vector<Case> cases;
+std::vector<GoldenCase> tree_encoders() {
+  std::vector<GoldenCase> cases;
   for (const std::string name : kGoldenBert) cases.push_back({name, golden(name)});
   return cases;
 }
-std::vector<Case> shared_encoders() {
-  std::vector<Case> cases;
+std::vector<GoldenCase> shared_encoders() {
+  std::vector<GoldenCase> cases;
   const auto add = [&](const std::string& name, const std::string& folder) {
     if (fs::exists(folder)) cases.push_back({name, folder});
   };
@@ -128,7 +128,7 @@ std::vector<Case> shared_encoders() {
   return cases;
 }
 
-class GoldenEncoder : public Workshop, public ::testing::WithParamInterface<Case> {};
+class GoldenEncoder : public Workshop, public ::testing::WithParamInterface<GoldenCase> {};
 
 TEST_P(GoldenEncoder, Agrees) {
   const Ran ran = run_program("golden-check", {GetParam().folder, "--device", "cpu"});

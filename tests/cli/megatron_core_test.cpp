@@ -32,7 +32,7 @@ constexpr const char* kDeepseek =
     "seq_aux_loss --moe-aux-loss-coeff 1e-3 --moe-shared-expert-intermediate-size 40 --mtp-num-layers 1 "
     "--mtp-loss-scaling-factor 0.3 ";
 
-struct Case {
+struct CoreCase {
   const char *name, *model, *type;
   const char* ranks;  // Megatron's: tensor, pipeline, data, and of experts
   const char* kind;   // what they write: see megatron_core.py
@@ -41,9 +41,9 @@ struct Case {
 };
 
 // Names of tests, not pointers and flags.
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const CoreCase& c, std::ostream* out) { *out << c.name; }
 
-constexpr Case kCases[] = {
+constexpr CoreCase kCoreCases[] = {
     {"llama", kLlama, "", "1,1,1", "fully_reshardable", 3},
     {"llama_bf16", kLlama, "--bf16", "1,1,1", "dp_reshardable", 3},
     {"gpt2", "", "", "1,1,1", "torch", 3},
@@ -73,11 +73,11 @@ std::vector<double> losses(const std::string& metrics_path) {
   return out;
 }
 
-class MegatronCore : public Workshop, public ::testing::WithParamInterface<Case> {};
+class MegatronCore : public Workshop, public ::testing::WithParamInterface<CoreCase> {};
 
 TEST_P(MegatronCore, GoesOnWithOurRunsAndWeWithItsRuns) {
   if (!python_has("torch, megatron.core, psutil")) GTEST_SKIP() << python() << " has no megatron-core and psutil";
-  const Case& c = GetParam();
+  const CoreCase& c = GetParam();
   // One document as long as a sample: all samples are the same.
   const std::string ids =
       "5 17 3 99 250 7 7 1 42 300 12 8 401 77 6 2 31 64 128 256 480 11 13 19 23 29 37 41 43 47 53 59";
@@ -120,7 +120,7 @@ TEST_P(MegatronCore, GoesOnWithOurRunsAndWeWithItsRuns) {
   if (c.steps == 0) EXPECT_EQ(resumed, std::vector<double>(whole.begin() + 3, whole.end()));
 }
 
-INSTANTIATE_TEST_SUITE_P(, MegatronCore, ::testing::ValuesIn(kCases), ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(, MegatronCore, ::testing::ValuesIn(kCoreCases), ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace megalith::test

@@ -10,16 +10,16 @@
 namespace megalith::test {
 namespace {
 
-struct Case {
+struct MemoryCase {
   const char* name;
   const char* flags;
   bool gpt2 = false;    // the GPT-2 tokenizer's files, made-up documents
   bool large = false;   // not saved: gigabytes on the disk
   bool resumes = true;  // measured once more as it goes on; not where files are mapped to be read
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const MemoryCase& c, std::ostream* out) { *out << c.name; }
 
-constexpr Case kCases[] = {
+constexpr MemoryCase kMemoryCases[] = {
     {"f32_20MB", "--num-layers 1 --hidden-size 32 --num-attention-heads 2 --seq-length 32 --micro-batch-size 2"},
     {"f32_100MB", "--num-layers 4 --hidden-size 256 --num-attention-heads 4 --seq-length 128 --micro-batch-size 6"},
     {"bf16_100MB_gqa_rope",
@@ -40,7 +40,7 @@ constexpr Case kCases[] = {
      "--num-layers 2 --hidden-size 128 --num-attention-heads 4 --seq-length 128 --micro-batch-size 2", true},
 };
 
-class Memory : public Workshop, public ::testing::WithParamInterface<Case> {
+class Memory : public Workshop, public ::testing::WithParamInterface<MemoryCase> {
  protected:
   // Where code and data happen to lie, which pages hold both, is half a MiB from run to run; the programs that the test
   // starts inherit that they lie in the same places.
@@ -76,7 +76,8 @@ TEST_P(Memory, PeakIsWhatDryRunSaid) {
   if (!GetParam().large && GetParam().resumes) check("--train-iters 3");  // the same model, resumed
 }
 
-INSTANTIATE_TEST_SUITE_P(Runs, Memory, ::testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Runs, Memory, ::testing::ValuesIn(kMemoryCases),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace megalith::test

@@ -12,13 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Case {
+struct OptimizerCase {
   const char* name;
   const char* flags;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const OptimizerCase& c, std::ostream* out) { *out << c.name; }
 
-constexpr Case kCases[] = {
+constexpr OptimizerCase kOptimizerCases[] = {
     {"adam", "--optimizer adam"},
     {"sgd", "--optimizer sgd"},
     {"lion", "--optimizer lion --lr 1e-4"},
@@ -28,7 +28,7 @@ constexpr Case kCases[] = {
     {"adam_all_narrow", "--optimizer adam --bf16 --main-grads-dtype bf16 --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16"},
     {"muon_lion_bf16", "--optimizer muon --muon-scalar-optimizer lion --muon-nesterov --bf16"}};
 
-class Optimizers : public Workshop, public ::testing::WithParamInterface<Case> {
+class Optimizers : public Workshop, public ::testing::WithParamInterface<OptimizerCase> {
  protected:
   std::string line(const std::string& dir, const std::string& more) {
     return pretrain(fmt::format(
@@ -81,7 +81,7 @@ TEST_P(Optimizers, TrainOnRanksAsOnOne) {
   expect_same_tensors("cut/iter_0000006", "again/iter_0000006");
 }
 
-INSTANTIATE_TEST_SUITE_P(, Optimizers, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(, Optimizers, ::testing::ValuesIn(kOptimizerCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 class OptimizerFlags : public Workshop {};

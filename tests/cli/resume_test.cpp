@@ -11,15 +11,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Case {
+struct ResumeCase {
   const char* name;
   const char* flags;
 };
 
 // Names of tests, not pointers and flags.
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const ResumeCase& c, std::ostream* out) { *out << c.name; }
 
-constexpr Case kCases[] = {
+constexpr ResumeCase kResumeCases[] = {
     {"f32_single",
      "--global-batch-size 4 --hidden-dropout 0.1 --attention-dropout 0.1 --eval-interval 6 --log-interval 4 "
      "--lr-decay-style cosine --lr-warmup-iters 7 --weight-decay 0.1"},
@@ -47,7 +47,7 @@ bool is_saving(const std::string& dir) {
   return false;
 }
 
-class Resume : public Workshop, public ::testing::WithParamInterface<Case> {
+class Resume : public Workshop, public ::testing::WithParamInterface<ResumeCase> {
  protected:
   std::string line(const std::string& name) {
     return pretrain(
@@ -82,7 +82,8 @@ TEST_P(Resume, SameDigitsAfterKills) {
   EXPECT_TRUE(fs::exists(*this / "cut/iter_0000030"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Resume, ::testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Kinds, Resume, ::testing::ValuesIn(kResumeCases),
+                         [](const auto& info) { return info.param.name; });
 
 class Checkpoints : public Workshop {
  protected:

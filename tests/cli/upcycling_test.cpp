@@ -8,16 +8,16 @@
 namespace megalith::test {
 namespace {
 
-struct Case {
+struct UpcyclingCase {
   const char *name, *layers, *dense, *mixture;
   int pieces = 1, ranks = 1;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const UpcyclingCase& c, std::ostream* out) { *out << c.name; }
 
 constexpr const char* kGated = "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear";
 constexpr const char* kSquare = "--squared-relu --disable-bias-linear";
 
-constexpr Case kCases[] = {
+constexpr UpcyclingCase kUpcyclingCases[] = {
     {"copies", kGated, "--ffn-hidden-size 96", "--num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 96"},
     {"pieces", kGated, "--ffn-hidden-size 96", "--num-experts 8 --moe-router-topk 4 --moe-ffn-hidden-size 48", 2},
     {"square_pieces", kSquare, "--ffn-hidden-size 96", "--num-experts 8 --moe-router-topk 4 --moe-ffn-hidden-size 24",
@@ -34,7 +34,7 @@ constexpr Case kCases[] = {
      "--ffn-hidden-size 96"},
 };
 
-class Upcycling : public Workshop, public ::testing::WithParamInterface<Case> {
+class Upcycling : public Workshop, public ::testing::WithParamInterface<UpcyclingCase> {
  protected:
   std::string line(const std::string& more) {
     return pretrain("--global-batch-size 4 --lr-decay-iters 20 --log-interval 1 " + more);
@@ -52,7 +52,7 @@ class Upcycling : public Workshop, public ::testing::WithParamInterface<Case> {
 };
 
 TEST_P(Upcycling, BeginsAsTheDenseModel) {
-  const Case& c = GetParam();
+  const UpcyclingCase& c = GetParam();
   if (c.ranks > 1 && !has_mpirun()) GTEST_SKIP() << "there is no mpirun here";
   const std::string dense = fmt::format("{} {} ", c.layers, c.dense), ck = *this / "dense";
   must(line(dense + "--train-iters 4 --save-interval 4 --save " + ck));
@@ -66,7 +66,7 @@ TEST_P(Upcycling, BeginsAsTheDenseModel) {
   EXPECT_GT(std::abs(random - want), 1e-3) << "a model that is drawn has another loss";
 }
 
-INSTANTIATE_TEST_SUITE_P(, Upcycling, ::testing::ValuesIn(kCases), ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(, Upcycling, ::testing::ValuesIn(kUpcyclingCases), ::testing::PrintToStringParamName());
 
 class UpcyclingRefused : public Workshop {};
 

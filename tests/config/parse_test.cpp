@@ -9,7 +9,7 @@
 namespace megalith::config {
 namespace {
 
-const std::vector<OtherFlag> kOthers = {
+const std::vector<OtherFlag> kParsedOthers = {
     {"--use-flash-attn", true, OtherFlag::Takes::nothing, "it is always on"},
     {"--impl", true, OtherFlag::Takes::one, "there is one"},
     {"--modules", true, OtherFlag::Takes::many, "there are none"},
@@ -30,7 +30,7 @@ struct Parsed {
 Parsed parsed(std::vector<std::string> words) {
   Parsed p;
   FieldList fields = fields_of(p.sample);
-  p.result = parse(fields, words, kOthers);
+  p.result = parse(fields, words, kParsedOthers);
   return p;
 }
 
@@ -38,10 +38,10 @@ Parsed parsed(std::vector<std::string> words) {
 ParseResult parsed_all(std::vector<std::string> words) {
   Sample sample;
   FieldList fields = fields_of(sample);
-  return parse_all(fields, words, kOthers);
+  return parse_all(fields, words, kParsedOthers);
 }
 
-std::string refusal(std::vector<std::string> words) {
+std::string parse_refusal(std::vector<std::string> words) {
   return error_of([&] { parsed(words); });
 }
 
@@ -99,8 +99,8 @@ TEST(Parse, SwitchesWithAValue) {
   EXPECT_TRUE(parsed({"--bf16=true"}).sample.bf16);
   EXPECT_TRUE(parsed({"--no-check-nan=false"}).sample.check_nan);
   EXPECT_FALSE(parsed({"--no-check-nan=true"}).sample.check_nan);
-  EXPECT_EQ(refusal({"--bf16=maybe"}), "--bf16: 'maybe' is neither true nor false");
-  EXPECT_EQ(refusal({"--azure=true"}), "--azure takes no value, 'true' is given");
+  EXPECT_EQ(parse_refusal({"--bf16=maybe"}), "--bf16: 'maybe' is neither true nor false");
+  EXPECT_EQ(parse_refusal({"--azure=true"}), "--azure takes no value, 'true' is given");
 }
 
 TEST(Parse, SwitchesForOneValueOfAnEnum) {
@@ -123,38 +123,38 @@ TEST(Parse, WeakSwitchYieldsToAValueInAnyOrder) {
 
 TEST(Parse, ConvertedValues) {
   EXPECT_EQ(parsed({"--window-size", "7,0"}).sample.window, 7);
-  EXPECT_EQ(refusal({"--window-size", "7,1"}), "--window-size: '7,1' is not of the form W,0");
+  EXPECT_EQ(parse_refusal({"--window-size", "7,1"}), "--window-size: '7,1' is not of the form W,0");
 }
 
 TEST(Parse, UnknownFlagNamesTheNearest) {
-  EXPECT_EQ(refusal({"--num-layer", "3"}),
+  EXPECT_EQ(parse_refusal({"--num-layer", "3"}),
             "unknown flag --num-layer: the nearest known one is --num-layers (--help lists all)");
-  EXPECT_EQ(refusal({"--bf-16"}), "unknown flag --bf-16: the nearest known one is --bf16 (--help lists all)");
-  EXPECT_EQ(refusal({"--fp8-formt", "e4m3"}),
+  EXPECT_EQ(parse_refusal({"--bf-16"}), "unknown flag --bf-16: the nearest known one is --bf16 (--help lists all)");
+  EXPECT_EQ(parse_refusal({"--fp8-formt", "e4m3"}),
             "unknown flag --fp8-formt: the nearest known one is --fp8-format (--help lists all)");
-  EXPECT_EQ(refusal({"--start", "1"}),
+  EXPECT_EQ(parse_refusal({"--start", "1"}),
             "unknown flag --start: the nearest known one is --start-decay (--help lists all)");
-  EXPECT_EQ(refusal({"--LR", "1"}), "unknown flag --LR: the nearest known one is --lr (--help lists all)");
-  EXPECT_EQ(refusal({"--universal-checkpoint"}), "unknown flag --universal-checkpoint: --help lists all");
-  EXPECT_EQ(refusal({"--temperature", "1"}), "unknown flag --temperature: --help lists all");
-  EXPECT_NE(refusal({"--" + std::string(1 << 20, 'x')}), "");
-  EXPECT_NE(refusal({"-x"}), "");
-  EXPECT_NE(refusal({"--"}), "");
+  EXPECT_EQ(parse_refusal({"--LR", "1"}), "unknown flag --LR: the nearest known one is --lr (--help lists all)");
+  EXPECT_EQ(parse_refusal({"--universal-checkpoint"}), "unknown flag --universal-checkpoint: --help lists all");
+  EXPECT_EQ(parse_refusal({"--temperature", "1"}), "unknown flag --temperature: --help lists all");
+  EXPECT_NE(parse_refusal({"--" + std::string(1 << 20, 'x')}), "");
+  EXPECT_NE(parse_refusal({"-x"}), "");
+  EXPECT_NE(parse_refusal({"--"}), "");
 }
 
 TEST(Parse, WrongValuesNameFlagValueAndWhatIsWanted) {
-  EXPECT_EQ(refusal({"--num-layers", "abc"}), "--num-layers: 'abc' is not a whole number, such as 12");
-  EXPECT_EQ(refusal({"--layers", "1e3"}), "--layers: '1e3' is not a whole number, such as 12");
-  EXPECT_EQ(refusal({"--num-layers="}), "--num-layers: '' is not a whole number, such as 12");
-  EXPECT_EQ(refusal({"--num-layers", "99999999999999999999"}),
+  EXPECT_EQ(parse_refusal({"--num-layers", "abc"}), "--num-layers: 'abc' is not a whole number, such as 12");
+  EXPECT_EQ(parse_refusal({"--layers", "1e3"}), "--layers: '1e3' is not a whole number, such as 12");
+  EXPECT_EQ(parse_refusal({"--num-layers="}), "--num-layers: '' is not a whole number, such as 12");
+  EXPECT_EQ(parse_refusal({"--num-layers", "99999999999999999999"}),
             "--num-layers: '99999999999999999999' is too large: a whole number of at most 64 bits is wanted");
-  EXPECT_EQ(refusal({"--eod", "3000000000"}),
+  EXPECT_EQ(parse_refusal({"--eod", "3000000000"}),
             "--eod: '3000000000' is too large: a whole number of at most 32 bits is wanted");
-  EXPECT_EQ(refusal({"--lr", "fast"}), "--lr: 'fast' is not a number, such as 0.1 or 6e-4");
-  EXPECT_EQ(refusal({"--lr", "nan"}), "--lr: 'nan' is not a number, such as 0.1 or 6e-4");
-  EXPECT_EQ(refusal({"--lr", "1e999"}), "--lr: '1e999' is not a number, such as 0.1 or 6e-4");
-  EXPECT_EQ(refusal({"--colour", "pink"}), "--colour: 'pink' is none of red, green, blue");
-  EXPECT_EQ(refusal({"--skip", "1", "x"}), "--skip: 'x' is not a whole number, such as 12");
+  EXPECT_EQ(parse_refusal({"--lr", "fast"}), "--lr: 'fast' is not a number, such as 0.1 or 6e-4");
+  EXPECT_EQ(parse_refusal({"--lr", "nan"}), "--lr: 'nan' is not a number, such as 0.1 or 6e-4");
+  EXPECT_EQ(parse_refusal({"--lr", "1e999"}), "--lr: '1e999' is not a number, such as 0.1 or 6e-4");
+  EXPECT_EQ(parse_refusal({"--colour", "pink"}), "--colour: 'pink' is none of red, green, blue");
+  EXPECT_EQ(parse_refusal({"--skip", "1", "x"}), "--skip: 'x' is not a whole number, such as 12");
 }
 
 // Scripts write --train-samples 146_484_375, which Python's int() takes.
@@ -163,25 +163,25 @@ TEST(Parse, NumbersAsPythonWritesThem) {
   EXPECT_EQ(parsed({"--num-layers", "+12"}).sample.num_layers, 12);
   EXPECT_EQ(parsed({"--lr", "1_0.2_5"}).sample.lr, 10.25);
   for (const char* text : {"_12", "12_", "1__2", "+-12", "++12", "+", "_"})
-    EXPECT_EQ(refusal({"--num-layers", text}),
+    EXPECT_EQ(parse_refusal({"--num-layers", text}),
               "--num-layers: '" + std::string(text) + "' is not a whole number, such as 12");
 }
 
 TEST(Parse, TypographicQuotes) {
   const std::string why = ": these quotes are typographic ones, which a shell takes for letters: write ' instead";
-  EXPECT_EQ(refusal({"--lr", "“1e-3”"}), "--lr “1e-3”" + why);
-  EXPECT_EQ(refusal({"--save=‘/x’"}), "--save ‘/x’" + why);
-  EXPECT_EQ(refusal({"--data-path", "0.5", "“a"}), "--data-path “a" + why);
+  EXPECT_EQ(parse_refusal({"--lr", "“1e-3”"}), "--lr “1e-3”" + why);
+  EXPECT_EQ(parse_refusal({"--save=‘/x’"}), "--save ‘/x’" + why);
+  EXPECT_EQ(parse_refusal({"--data-path", "0.5", "“a"}), "--data-path “a" + why);
   EXPECT_EQ(parsed({"--save", "“a b”"}).sample.save, "“a b”");
 }
 
 TEST(Parse, MissingAndSurplusValues) {
-  EXPECT_EQ(refusal({"--save"}), "--save wants a value");
-  EXPECT_EQ(refusal({"--save", "--bf16"}), "--save wants a value, and --bf16 follows");
-  EXPECT_EQ(refusal({"--data-path", "--bf16"}), "--data-path wants one or more values");
-  EXPECT_EQ(refusal({"--lr", "1", "2"}), "unexpected argument '2' after --lr: a flag is wanted here");
-  EXPECT_EQ(refusal({"file"}), "unexpected argument 'file': a flag is wanted here");
-  EXPECT_EQ(refusal({""}), "unexpected argument '': a flag is wanted here");
+  EXPECT_EQ(parse_refusal({"--save"}), "--save wants a value");
+  EXPECT_EQ(parse_refusal({"--save", "--bf16"}), "--save wants a value, and --bf16 follows");
+  EXPECT_EQ(parse_refusal({"--data-path", "--bf16"}), "--data-path wants one or more values");
+  EXPECT_EQ(parse_refusal({"--lr", "1", "2"}), "unexpected argument '2' after --lr: a flag is wanted here");
+  EXPECT_EQ(parse_refusal({"file"}), "unexpected argument 'file': a flag is wanted here");
+  EXPECT_EQ(parse_refusal({""}), "unexpected argument '': a flag is wanted here");
 }
 
 TEST(Parse, AWordWithoutAFlag) {
@@ -208,7 +208,7 @@ TEST(Parse, OtherFlags) {
   EXPECT_EQ(p.result.notes, (std::vector<std::string>{"--use-flash-attn has no effect: it is always on",
                                                       "--impl has no effect: there is one",
                                                       "--modules has no effect: there are none"}));
-  EXPECT_EQ(refusal({"--fp8-format", "e4m3"}), "--fp8-format: fp8 is not built yet");
+  EXPECT_EQ(parse_refusal({"--fp8-format", "e4m3"}), "--fp8-format: fp8 is not built yet");
 }
 
 TEST(Parse, EveryMistakeIsTold) {
@@ -224,7 +224,7 @@ TEST(Parse, EveryMistakeIsTold) {
   ASSERT_EQ(r.wrong.refusals.size(), 1u);
   EXPECT_EQ(r.wrong.refusals[0].text(), "--fp8-format, --fp8-margin: fp8 is not built yet");
   EXPECT_EQ(r.given.uses.at("eod")[0].values, std::vector<std::string>{"7"});
-  EXPECT_EQ(refusal({"--lr", "fast", "--save"}),
+  EXPECT_EQ(parse_refusal({"--lr", "fast", "--save"}),
             "2 things stop this: --save wants a value; --lr: 'fast' is not a number, such as 0.1 or 6e-4");
 }
 
@@ -233,7 +233,7 @@ TEST(Parse, FlagsAboutWhatIsOffAskForNothing) {
             std::vector<std::string>{"--fp8-margin has no effect: it is about --fp8-format, which is not given"});
   EXPECT_EQ(parsed({"--experts", "0", "--experts=None"}).result.notes,
             std::vector<std::string>{"--experts 0, --experts None have no effect: this is so without it"});
-  EXPECT_EQ(refusal({"--experts", "8"}), "--experts: experts are not built yet");
+  EXPECT_EQ(parse_refusal({"--experts", "8"}), "--experts: experts are not built yet");
 }
 
 TEST(Parse, OldSpellings) {
@@ -241,7 +241,7 @@ TEST(Parse, OldSpellings) {
   EXPECT_EQ(p.sample.num_layers, 5);
   EXPECT_TRUE(p.sample.bf16);
   EXPECT_EQ(p.result.notes, std::vector<std::string>{"--depth is read as --bf16 --num-layers"});
-  EXPECT_EQ(refusal({"--depth", "x"}), "--num-layers: 'x' is not a whole number, such as 12");
+  EXPECT_EQ(parse_refusal({"--depth", "x"}), "--num-layers: 'x' is not a whole number, such as 12");
   EXPECT_EQ(parsed({"--depth=5"}).sample.num_layers, 5);
 }
 

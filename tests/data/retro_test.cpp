@@ -19,7 +19,7 @@ namespace megalith {
 namespace {
 
 constexpr i64 kChunk = 16, kSeq = 64, kVocabulary = 500;
-constexpr i32 kEod = 499;
+constexpr i32 kRetroEod = 499;
 
 // Documents 2i and 2i + 1 have another first line and the same body.
 class PairSource : public TokenSource {
@@ -35,7 +35,7 @@ class PairSource : public TokenSource {
       const std::vector<i32> body = words(60 + i64(draw() % 70));
       for (int twin = 0; twin < 2; ++twin) {
         std::vector<i32> document = words(3 + i64(draw() % 6));
-        document.insert(document.end(), body.begin(), body.end()), document.push_back(kEod);
+        document.insert(document.end(), body.begin(), body.end()), document.push_back(kRetroEod);
         documents_.push_back(std::move(document));
       }
     }
@@ -54,10 +54,10 @@ class PairSource : public TokenSource {
 
 struct Corpus {
   std::shared_ptr<const PairSource> source = std::make_shared<PairSource>(60);
-  ChunkDatabase database = ChunkDatabase::cut(source, {0, source->sequences()}, kChunk, kEod);
+  ChunkDatabase database = ChunkDatabase::cut(source, {0, source->sequences()}, kChunk, kRetroEod);
   GptDataset samples{source,
                      build_gpt_index(*source, {.sequences = {0, source->sequences()}, .seq_length = kSeq}),
-                     {.seq_length = kSeq, .vocab_size = kVocabulary, .eod = kEod}};
+                     {.seq_length = kSeq, .vocab_size = kVocabulary, .eod = kRetroEod}};
 };
 
 std::vector<i64> found_in(const std::string& path, const NpyArray& array) {
@@ -94,14 +94,14 @@ TEST(Retro, a_neighbor_goes_on_in_its_document_and_then_pads) {
   const Corpus c;
   std::vector<i32> whole(std::size_t(c.source->length(0) - 1)), out(2 * kChunk);
   c.source->read(0, 0, whole);
-  c.database.read(0, 2, kEod, out);
+  c.database.read(0, 2, kRetroEod, out);
   EXPECT_TRUE(std::equal(out.begin(), out.end(), whole.begin()));
   i64 last = 0;
   while (c.database.document(last + 1) == 0) ++last;
-  c.database.read(last, 2, kEod, out);
+  c.database.read(last, 2, kRetroEod, out);
   const auto length = std::ptrdiff_t(c.database.end(last) - c.database.first(last));
   EXPECT_TRUE(std::equal(out.begin(), out.begin() + length, whole.end() - length));
-  EXPECT_EQ(std::count(out.begin() + length, out.end(), kEod), 2 * kChunk - length);
+  EXPECT_EQ(std::count(out.begin() + length, out.end(), kRetroEod), 2 * kChunk - length);
 }
 
 // Points are whole numbers, so that floats of 64 bits give the same distances exactly.
@@ -149,7 +149,7 @@ TEST(Retro, a_sample_knows_its_documents) {
     const std::vector<i64> documents = c.samples.sequences(i);
     for (i64 t = 0; t + 5 <= kSeq; t += 5) {  // each run of tokens stands in one of them, or crosses an end
       const std::vector<i32> run(sample.ints("tokens").begin() + t, sample.ints("tokens").begin() + t + 5);
-      if (std::ranges::count(run, kEod) > 0) continue;
+      if (std::ranges::count(run, kRetroEod) > 0) continue;
       EXPECT_TRUE(std::ranges::any_of(documents, [&](i64 d) {
         std::vector<i32> all(std::size_t(c.source->length(d)));
         c.source->read(d, 0, all);
@@ -226,16 +226,16 @@ TEST(Retro, samples_have_their_neighbors_tokens) {
   std::vector<i64> found(std::size_t(c.samples.size() * chunks * 3));
   for (std::size_t i = 0; i < found.size(); ++i) found[i] = i64(i) % 7 == 6 ? -1 : i64(i) % c.database.size();
   const RetroDataset data(std::make_shared<GptDataset>(c.samples), std::make_shared<ChunkDatabase>(c.database), found,
-                          3, {.project_dir = "x", .chunk_length = kChunk, .neighbors = 2, .pad = kEod});
+                          3, {.project_dir = "x", .chunk_length = kChunk, .neighbors = 2, .pad = kRetroEod});
   const Batch sample = one_sample(data, 5);
   EXPECT_EQ(sample.ints("tokens"), one_sample(c.samples, 5).ints("tokens"));
   const std::vector<i32>& tokens = sample.ints("neighbor_tokens");
   ASSERT_EQ(i64(tokens.size()), chunks * 2 * 2 * kChunk);
   for (i64 n = 0; n < chunks; ++n)
     for (i64 k = 0; k < 2; ++k) {
-      std::vector<i32> want(2 * kChunk, kEod);
+      std::vector<i32> want(2 * kChunk, kRetroEod);
       const i64 chunk = found[std::size_t((5 * chunks + n) * 3 + k)];
-      if (chunk >= 0) c.database.read(chunk, 2, kEod, want);
+      if (chunk >= 0) c.database.read(chunk, 2, kRetroEod, want);
       EXPECT_TRUE(std::equal(want.begin(), want.end(), tokens.begin() + (n * 2 + k) * 2 * kChunk)) << n << " " << k;
     }
 }

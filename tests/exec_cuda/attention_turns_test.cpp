@@ -6,7 +6,7 @@ namespace megalith::kernel_tests {
 
 namespace {
 
-struct Sizes {
+struct TurnSizes {
   i64 s, b, g, r, d;
 };
 
@@ -16,7 +16,7 @@ double distance(const Array& a, const Array& b) {
   return std::sqrt(off / all);
 }
 
-void same_bits_every_run(const Sizes& n) {
+void same_bits_every_run(const TurnSizes& n) {
   SCOPED_TRACE(fmt::format("s {} b {} g {} r {} d {}", n.s, n.b, n.g, n.r, n.d));
   const DType t = DType::bf16;
   const Shape q{n.s, n.b, n.g, n.r, n.d}, k{n.s, n.b, n.g, n.d};
@@ -40,7 +40,7 @@ void same_bits_every_run(const Sizes& n) {
 }
 
 // Each rank has parts of the queries and all keys; the same, rank by rank.
-void same_bits_of_parts(const Sizes& n, int ranks, Order order) {
+void same_bits_of_parts(const TurnSizes& n, int ranks, Order order) {
   const Mesh mesh = make_mesh({1, ranks, 1, 1});
   const DType t = DType::bf16;
   const AxisList split = {{groups::context, order}};

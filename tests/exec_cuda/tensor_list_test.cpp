@@ -18,7 +18,7 @@ std::vector<i64> starts() {  // multiples of four elements
   for (i64 i = 0; i < kTensors; ++i) out.push_back(out.back() + (size_at(i) + 3) / 4 * 4);
   return out;
 }
-std::vector<float> numbers(u64 seed, i64 n, bool positive = false) {
+std::vector<float> list_numbers(u64 seed, i64 n, bool positive = false) {
   std::vector<float> x;
   for (i64 i = 0; i < n; ++i) x.push_back(float(normal(mix_all(seed, i))));
   if (positive)
@@ -28,10 +28,10 @@ std::vector<float> numbers(u64 seed, i64 n, bool positive = false) {
 
 struct State {
   explicit State(i64 n)
-      : w(numbers(1, n)),
-        g(numbers(2, n)),
-        m(numbers(3, n)),
-        v(numbers(4, n, true)),
+      : w(list_numbers(1, n)),
+        g(list_numbers(2, n)),
+        m(list_numbers(3, n)),
+        v(list_numbers(4, n, true)),
         copy(std::vector<bf16>(size_t(n))) {}
   OnDevice<float> w, g, m, v;
   OnDevice<bf16> copy;
@@ -61,12 +61,12 @@ TEST(TensorList, many_updates_are_single_ones) {
   EXPECT_EQ(together.v.host(), apart.v.host());
   const auto copies = together.copy.host(), others = apart.copy.host();
   for (size_t i = 0; i < copies.size(); ++i) ASSERT_EQ(copies[i].bits, others[i].bits) << i;
-  EXPECT_NE(together.w.host(), numbers(1, at.back()));
+  EXPECT_NE(together.w.host(), list_numbers(1, at.back()));
 }
 
 TEST(TensorList, squares_of_all) {
   const auto at = starts();
-  const auto x = numbers(2, at.back());
+  const auto x = list_numbers(2, at.back());
   OnDevice<float> there(x);
   std::vector<cuda::SquaresItem> items;
   double want = 0;

@@ -8,13 +8,13 @@ namespace megalith {
 
 namespace {
 
-constexpr i64 kSlots = 3, kSize = 1000;
+constexpr i64 kSlots = 3, kSlotSize = 1000;
 
 // y = 2 x, and z that nothing reads; x and z with kSlots copies.
 Plan plan_of(const Backend& backend, Graph& g) {
   g.mesh = make_mesh({});
   Builder b(g);
-  const Type type{DType::f32, {kSize}, whole(1)};
+  const Type type{DType::f32, {kSlotSize}, whole(1)};
   const Value x = b.leaf({"x", type});
   b.leaf({"z", type});
   g.outputs["y"] = b.add1(Scale{1, 2}, {x});
@@ -24,12 +24,12 @@ Plan plan_of(const Backend& backend, Graph& g) {
 
 std::vector<float> numbers(float first) {
   std::vector<float> out;
-  for (i64 i = 0; i < kSize; ++i) out.push_back(first + float(i));
+  for (i64 i = 0; i < kSlotSize; ++i) out.push_back(first + float(i));
   return out;
 }
 
 std::vector<float> result(Interpreter& it) {
-  std::vector<float> y(kSize);
+  std::vector<float> y(kSlotSize);
   it.read_output(0, "y", y.data());
   return y;
 }

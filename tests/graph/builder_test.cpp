@@ -12,13 +12,13 @@ namespace megalith {
 
 namespace {
 
-struct Fixture : testing::Test {
-  Fixture() { g.mesh = make_mesh({2, 2, 2, 1}); }
+struct BuilderFixture : testing::Test {
+  BuilderFixture() { g.mesh = make_mesh({2, 2, 2, 1}); }
   Graph g;
   Builder b{g};
   static constexpr AxisSet tp = groups::tensor;
 };
-using BuilderTest = Fixture;
+using BuilderTest = BuilderFixture;
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

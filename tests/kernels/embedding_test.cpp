@@ -73,7 +73,7 @@ TEST(EmbeddingGrad, adds_rows_by_id) {
                        acc = random_tensor(ty, {vocab, width}, 11);
           const Sums sums = sums_by_id(ids, dy, vocab, width);
           const double e = epsilon(tx == DType::f64 || ty == DType::f64 ? DType::f64 : DType::f32);
-          const Tolerance limit{epsilon(ty) * 1.01, double(s * 3) * e * (sums.most + 5)};
+          const RoundingLimit limit{epsilon(ty) * 1.01, double(s * 3) * e * (sums.most + 5)};
           std::vector<double> added = sums.x;
           for (size_t i = 0; i < added.size(); ++i) added[i] += acc.x[i];
           expect_close(run_kernel(EmbeddingGrad{ty}, {ids, dy, acc})[0], sums.x, limit, "grad");
@@ -99,7 +99,7 @@ TEST(EmbeddingGrad, marks_the_rows_that_hold_something) {
           const Tensor marks = tensor(DType::u8, {vocab}, held);
           const Sums sums = sums_by_id(ids, dy, vocab, width);
           const double e = epsilon(tx == DType::f64 || ty == DType::f64 ? DType::f64 : DType::f32);
-          const Tolerance limit{epsilon(ty) * 1.01, double(s) * e * (sums.most + 5)};
+          const RoundingLimit limit{epsilon(ty) * 1.01, double(s) * e * (sums.most + 5)};
           for (const bool first : {true, false}) {
             std::vector<double> want = acc.x, want_marks(static_cast<size_t>(vocab));
             for (i64 row = 0; row < vocab; ++row) {
@@ -128,7 +128,7 @@ TEST(EmbeddingGrad, frequent_ids) {
                      acc = random_tensor(ty, {vocab, width}, 11);
         const Sums sums = sums_by_id(ids, dy, vocab, width);
         const double e = epsilon(tx == DType::f64 || ty == DType::f64 ? DType::f64 : DType::f32);
-        const Tolerance limit{epsilon(ty) * 1.01, 600 * e * (sums.most + 5)};
+        const RoundingLimit limit{epsilon(ty) * 1.01, 600 * e * (sums.most + 5)};
         std::vector<double> added = sums.x;
         for (size_t i = 0; i < added.size(); ++i) added[i] += acc.x[i];
         expect_close(run_kernel(EmbeddingGrad{ty}, {ids, dy, acc})[0], sums.x, limit, "grad");

@@ -170,10 +170,10 @@ std::vector<Tensor> run_kernel(const T& op, const std::vector<Tensor>& ins, RunO
 
 // |got - want| <= eps(dtype) * |want| + sum_error * magnitude, element by element; `magnitude` bounds the sizes of what
 // was added up.
-struct Tolerance {
+struct RoundingLimit {
   double relative, absolute;
 };
-inline void expect_close(const Tensor& got, const std::vector<double>& want, Tolerance t, const std::string& what) {
+inline void expect_close(const Tensor& got, const std::vector<double>& want, RoundingLimit t, const std::string& what) {
   ASSERT_EQ(got.x.size(), want.size()) << what;
   t.absolute += least_step(got.type.dtype);
   for (size_t i = 0; i < want.size(); ++i)

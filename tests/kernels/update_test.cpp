@@ -36,7 +36,7 @@ TEST(Accumulate, adds_or_starts) {
       const Tensor acc = random_tensor(t, {n}, 1), x = random_tensor(t, {n}, 2);
       std::vector<double> sum = acc.x;
       for (size_t i = 0; i < sum.size(); ++i) sum[i] += x.x[i];
-      const Tolerance limit{epsilon(t) * 1.01, epsilon(accum_of(t)) * 10};
+      const RoundingLimit limit{epsilon(t) * 1.01, epsilon(accum_of(t)) * 10};
       expect_close(run_kernel(Accumulate{1, false}, {acc, x}, {true})[0], sum, limit, "adds");
       expect_close(run_kernel(Accumulate{1, true}, {acc, x}, {false})[0], sum, limit, "goes on");
       expect_close(run_kernel(Accumulate{1, true}, {acc, x}, {true})[0], x.x, {0, 0}, "starts");

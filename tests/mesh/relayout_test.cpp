@@ -6,7 +6,7 @@ namespace megalith {
 
 namespace {
 
-constexpr Order kZig = Order::zigzag;
+constexpr Order kRelayoutZigzag = Order::zigzag;
 const Mesh kMesh = make_mesh({2, 2, 2, 2});
 constexpr AxisSet kTp = groups::tensor;
 
@@ -81,16 +81,17 @@ TEST(Relayout, axes_act_as_one_group) {
 }
 
 TEST(Relayout, only_innermost_axes_leave_a_dim) {
-  const Layout l{{{{groups::context, kZig}, {groups::kv_heads}, {groups::query_heads}}, {}}, {}, {}, {}};
+  const Layout l{{{{groups::context, kRelayoutZigzag}, {groups::kv_heads}, {groups::query_heads}}, {}}, {}, {}, {}};
   EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {groups::context}, kCopy), Error);
   EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {groups::kv_heads}, kCopy), Error);
-  const Layout turned{{{{groups::context, kZig}, {groups::query_heads}, {groups::kv_heads}}, {}}, {}, {}, {}};
+  const Layout turned{
+      {{{groups::context, kRelayoutZigzag}, {groups::query_heads}, {groups::kv_heads}}, {}}, {}, {}, {}};
   EXPECT_THROW(relayout_plan(kMesh, {16, 16}, turned, kTp, kCopy), Error);
   const RelayoutPlan p = relayout_plan(kMesh, {16, 16}, l, kTp, kCopy);
-  EXPECT_EQ(p.to.dims[0], (AxisList{{groups::context, kZig}}));
+  EXPECT_EQ(p.to.dims[0], (AxisList{{groups::context, kRelayoutZigzag}}));
   EXPECT_EQ(p.from_order, Order::block);
   const RelayoutPlan q = relayout_plan(kMesh, {16, 16}, p.to, {groups::context}, kCopy);
-  EXPECT_EQ(q.from_order, kZig);
+  EXPECT_EQ(q.from_order, kRelayoutZigzag);
   EXPECT_TRUE(q.to.dims[0].empty());
 }
 
@@ -101,9 +102,10 @@ TEST(Relayout, new_axes_are_innermost_and_must_divide) {
             (AxisList{{groups::context}, {groups::kv_heads}, {groups::query_heads}}));
   EXPECT_THROW(relayout_plan(kMesh, {4, 16}, l, kTp, split(0)), Error);
   EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {groups::data}, split(2)), Error);
-  const RelayoutPlan p = relayout_plan(kMesh, {16, 16}, l, {groups::context}, split(0), kZig);  // block to zigzag
+  const RelayoutPlan p =
+      relayout_plan(kMesh, {16, 16}, l, {groups::context}, split(0), kRelayoutZigzag);  // block to zigzag
   EXPECT_EQ(p.transfer, Transfer::all_to_all);
-  EXPECT_EQ(p.to.dims[0], (AxisList{{groups::context, kZig}}));
+  EXPECT_EQ(p.to.dims[0], (AxisList{{groups::context, kRelayoutZigzag}}));
   EXPECT_EQ(p.from_order, Order::block);
 }
 
@@ -118,16 +120,17 @@ TEST(Relayout, rotation_hands_parts_on) {
     return relayout_plan(ring, {16, 16}, from, {groups::context}, split(0), order, rotated);
   };
   for (const auto& [from, rotated] : {std::pair{0, 1}, {1, 2}, {3, 0}, {0, 3}}) {
-    const RelayoutPlan p = to(on_cp(kZig, from), kZig, rotated);
+    const RelayoutPlan p = to(on_cp(kRelayoutZigzag, from), kRelayoutZigzag, rotated);
     EXPECT_EQ(p.transfer, Transfer::rotate);
-    EXPECT_EQ(p.to, on_cp(kZig, rotated));
+    EXPECT_EQ(p.to, on_cp(kRelayoutZigzag, rotated));
     EXPECT_EQ(p.from_rotated, from);
-    EXPECT_EQ(to(p.to, kZig, from).to, on_cp(kZig, from));  // its gradient
+    EXPECT_EQ(to(p.to, kRelayoutZigzag, from).to, on_cp(kRelayoutZigzag, from));  // its gradient
   }
-  EXPECT_EQ(to(on_cp(kZig, 1), Order::block, 1).transfer, Transfer::all_to_all);
-  EXPECT_EQ(relayout_plan(ring, {16, 16}, on_cp(kZig, 1), {groups::context}, kCopy).from_rotated, 1);
-  EXPECT_THROW(to(on_cp(kZig, 0), kZig, 4), Error);
-  EXPECT_THROW(relayout_plan(ring, {16, 16}, on_cp(kZig, 0), {groups::context}, kCopy, Order::block, 1), Error);
+  EXPECT_EQ(to(on_cp(kRelayoutZigzag, 1), Order::block, 1).transfer, Transfer::all_to_all);
+  EXPECT_EQ(relayout_plan(ring, {16, 16}, on_cp(kRelayoutZigzag, 1), {groups::context}, kCopy).from_rotated, 1);
+  EXPECT_THROW(to(on_cp(kRelayoutZigzag, 0), kRelayoutZigzag, 4), Error);
+  EXPECT_THROW(relayout_plan(ring, {16, 16}, on_cp(kRelayoutZigzag, 0), {groups::context}, kCopy, Order::block, 1),
+               Error);
   const Mesh two = make_mesh({1, 1, 2, 2});
   EXPECT_THROW(relayout_plan(two, {16, 16}, whole(2), kTp, split(0), Order::block, 1), Error);
 }
@@ -138,14 +141,15 @@ TEST(Relayout, parts_of_a_dense_axis) {
   const auto plan = [&](const Layout& from, AxisSet axes, State to, Order order = Order::block) {
     return relayout_plan(cut, {16, 16}, from, axes, to, order);
   };
-  const Layout block{{{{groups::context}}, {}}, {}, {}, {}}, zig{{{{groups::context, kZig}}, {}}, {}, {}, {}};
+  const Layout block{{{{groups::context}}, {}}, {}, {}, {}},
+      zig{{{{groups::context, kRelayoutZigzag}}, {}}, {}, {}, {}};
   const RelayoutPlan p = plan(block, {Axis::cp_ep, Axis::cp_etp}, kCopy);
   EXPECT_EQ(p.transfer, Transfer::all_gather);
   EXPECT_EQ(p.to.dims[0], (AxisList{{Axis::cp_edp}}));
   EXPECT_EQ(plan(p.to, {Axis::cp_ep, Axis::cp_etp}, split(0)).to.dims[0], block.dims[0]);
   EXPECT_THROW(plan(block, Axis::cp_edp, kCopy), Error);  // not innermost
   EXPECT_THROW(plan(zig, {Axis::cp_ep, Axis::cp_etp}, kCopy), Error);
-  EXPECT_EQ(plan(zig, groups::context, kCopy).from_order, kZig);
+  EXPECT_EQ(plan(zig, groups::context, kCopy).from_order, kRelayoutZigzag);
   // A part of one rank between them (tp_rep_edp) is not in the way, and the way back is the way it came.
   const Mesh two = make_mesh({.dp = 2, .tp_kv = 2, .tp_rep = 2, .ep = 2, .etp = 2});
   const Layout heads{{{{groups::context}, {groups::tensor}}, {}}, {}, {}, {}};
@@ -155,8 +159,8 @@ TEST(Relayout, parts_of_a_dense_axis) {
   EXPECT_EQ(relayout_plan(two, {16, 16}, gathered.to, inner, split(0)).to, heads);
   EXPECT_THROW(relayout_plan(two, {16, 16}, heads, groups::kv_heads, kCopy), Error);
   EXPECT_THROW(relayout_plan(make_mesh({}), {16, 16}, heads, groups::context, kCopy), Error);  // also on one rank
-  const Layout outer{{{{Axis::cp_edp, kZig}}, {}}, {}, {Axis::cp_ep, Axis::cp_etp}, {}};
-  EXPECT_THROW(plan(outer, {Axis::cp_ep, Axis::cp_etp}, split(0), kZig), Error);
+  const Layout outer{{{{Axis::cp_edp, kRelayoutZigzag}}, {}}, {}, {Axis::cp_ep, Axis::cp_etp}, {}};
+  EXPECT_THROW(plan(outer, {Axis::cp_ep, Axis::cp_etp}, split(0), kRelayoutZigzag), Error);
   EXPECT_EQ(plan(outer, {Axis::cp_ep, Axis::cp_etp}, split(0)).transfer, Transfer::slice);
   const Layout gradient{{{{groups::expert}}, {}}, groups::expert_data, {}, {}};
   EXPECT_EQ(plan(gradient, groups::expert_data, kSame).transfer, Transfer::all_reduce);

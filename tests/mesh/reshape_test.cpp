@@ -7,11 +7,11 @@ namespace megalith {
 namespace {
 
 using Sizes = std::vector<std::pair<char, i64>>;
-const Mesh kMesh = make_mesh({2, 3, 2, 4});
+const Mesh kReshapeMesh = make_mesh({2, 3, 2, 4});
 
 Result reshape(const std::string& spec, const Sizes& sizes, const Shape& shape, std::vector<AxisList> dims) {
   const Layout l{std::move(dims), {groups::data}, {}, {}};
-  return infer_reshape(kMesh, spec, sizes, {shape, l, true});
+  return infer_reshape(kReshapeMesh, spec, sizes, {shape, l, true});
 }
 
 }  // namespace

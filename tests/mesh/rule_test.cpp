@@ -8,7 +8,7 @@ namespace megalith {
 
 namespace {
 
-constexpr Order kZig = Order::zigzag;
+constexpr Order kRuleZigzag = Order::zigzag;
 constexpr AxisSet kA = groups::kv_heads;
 
 // The state of the results on one axis, for inputs of size 4 a letter in the given states; "refused" if the rule says
@@ -126,7 +126,7 @@ TEST(Rule, a_carrier_counts_only_where_it_is_split) {
 
 TEST(Rule, a_letter_has_one_size_and_one_axis_list) {
   const Shape a = {4, 8}, b = {8, 4}, c = {4, 6};
-  const Layout block{{{{groups::context}}, {}}, {}, {}, {}}, zig{{{{groups::context, kZig}}, {}}, {}, {}, {}};
+  const Layout block{{{{groups::context}}, {}}, {}, {}, {}}, zig{{{{groups::context, kRuleZigzag}}, {}}, {}, {}, {}};
   const LayoutRule product{.spec = "sh,sh->sh", .linear = {{0}, {1}}};
   EXPECT_THROW(infer_layouts(product, {{a, whole(2), true}, {b, whole(2), true}}), Error);
   EXPECT_THROW(infer_layouts(product, {{a, whole(2), true}, {c, whole(2), true}}), Error);

@@ -10,7 +10,7 @@ namespace {
 using Granularity = RecomputeConfig::Granularity;
 using Method = RecomputeConfig::Method;
 
-std::vector<RecomputeConfig> ways() {
+std::vector<RecomputeConfig> recompute_ways() {
   std::vector<RecomputeConfig> out;
   for (Method method : {Method::uniform, Method::block})
     for (i64 layers : {1, 2}) out.push_back({Granularity::full, method, layers, {}});
@@ -32,7 +32,7 @@ void expect_same_bits(TrainingSpec spec) {
   Training plain(spec, batch);
   const Tensors at = initial_values(plain.parameters());
   const StepResult want = plain.step(at);
-  for (const RecomputeConfig& way : ways()) {
+  for (const RecomputeConfig& way : recompute_ways()) {
     spec.recompute = way;
     SCOPED_TRACE(fmt::format("granularity {} method {} layers {} modules {}", int(way.granularity), int(way.method),
                              way.num_layers, fmt::join(way.modules, " ")));

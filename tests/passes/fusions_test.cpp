@@ -8,6 +8,7 @@
 #include "passes/gradients.h"
 #include "passes/pass.h"
 #include "small_models.h"
+#include "tests/passes/count_ops.h"
 
 namespace megalith {
 
@@ -30,19 +31,6 @@ Training training(const ModelConfig& c, const Mesh& mesh, const std::set<std::st
   run_passes(t.g, standard_passes(), off);
   t.parameters = int(gpt.parameters.size());
   return t;
-}
-
-// Nodes of an op for which `is` holds.
-template <class T, class F>
-int count_ops(const Graph& g, F&& is) {
-  int n = 0;
-  for (const Node& node : g.nodes)
-    if (const T* op = node.op.get_if<T>()) n += is(*op);
-  return n;
-}
-template <class T>
-int count_ops(const Graph& g) {
-  return count_ops<T>(g, [](const T&) { return true; });
 }
 
 const Mesh kOne = make_mesh({}), kTwo = make_mesh({1, 1, 2, 1});

@@ -9,17 +9,11 @@
 #include "passes/gradients.h"
 #include "passes/pass.h"
 #include "tests/harness/rank_set.h"
+#include "tests/passes/count_ops.h"
 
 namespace megalith {
 
 namespace {
-
-template <class T>
-int count_ops(const Graph& g) {
-  int n = 0;
-  for (const Node& node : g.nodes) n += node.op.get_if<T>() != nullptr;
-  return n;
-}
 
 Graph training_graph(const Mesh& mesh) {
   ModelConfig c;
@@ -36,7 +30,7 @@ Graph training_graph(const Mesh& mesh) {
   return g;
 }
 
-Type f64_of(Shape shape) {
+Type f64_type(Shape shape) {
   const size_t n = shape.size();
   return {DType::f64, std::move(shape), whole(n)};
 }
@@ -59,9 +53,9 @@ TEST(Passes, a_move_into_a_leaf_over_one_rank_is_a_copy) {
   g.mesh = make_mesh({});
   Builder b(g);
   b.set_phase(Phase::update);
-  Type sum = f64_of({4});
+  Type sum = f64_type({4});
   sum.layout.partial = groups::data;
-  const Value x = b.leaf({"x", sum, Role::gradient}), to = b.leaf({"to", f64_of({4}), Role::gradient});
+  const Value x = b.leaf({"x", sum, Role::gradient}), to = b.leaf({"to", f64_type({4}), Role::gradient});
   b.wait(b.move_into(x, groups::data, kSame, to, 1));
   erase_unit_axes(g);
   EXPECT_NO_THROW(verify(g));
@@ -96,9 +90,9 @@ TEST(Passes, fused_accumulation_gives_the_same_sums) {
   auto run = [](bool fuse) {
     Graph g;
     Builder b(g);
-    const Value x = b.leaf({"x", f64_of({3, 5})}), y = b.leaf({"y", f64_of({3, 4})});
-    const Value ids = b.leaf({"ids", {DType::i32, {3, 1}, whole(2)}}), dy = b.leaf({"dy", f64_of({3, 1, 4})});
-    const Value table = b.leaf({"table", f64_of({5, 4})}), acc = b.leaf({"acc", f64_of({5, 4}), Role::gradient});
+    const Value x = b.leaf({"x", f64_type({3, 5})}), y = b.leaf({"y", f64_type({3, 4})});
+    const Value ids = b.leaf({"ids", {DType::i32, {3, 1}, whole(2)}}), dy = b.leaf({"dy", f64_type({3, 1, 4})});
+    const Value table = b.leaf({"table", f64_type({5, 4})}), acc = b.leaf({"acc", f64_type({5, 4}), Role::gradient});
     b.set_phase(Phase::backward);
     const Value a = b.add1(Einsum{"sh,sf->hf", DType::f64}, {x, y});
     const Value c = b.add1(EmbeddingGrad{DType::f64}, {ids, dy, table});
@@ -123,7 +117,7 @@ TEST(Passes, fused_accumulation_gives_the_same_sums) {
 TEST(Passes, a_gradient_with_another_use_is_not_fused) {
   Graph g;
   Builder b(g);
-  const Value x = b.leaf({"x", f64_of({3, 5})}), acc = b.leaf({"acc", f64_of({5, 5}), Role::gradient});
+  const Value x = b.leaf({"x", f64_type({3, 5})}), acc = b.leaf({"acc", f64_type({5, 5}), Role::gradient});
   b.set_phase(Phase::backward);
   const Value w = b.add1(Einsum{"sh,sf->hf", DType::f64}, {x, x});
   b.add1(Accumulate{2, true}, {acc, w});
@@ -136,7 +130,7 @@ TEST(Passes, a_gradient_with_another_use_is_not_fused) {
 TEST(Passes, accumulations_move_up_to_what_they_need) {
   Graph g;
   Builder b(g);
-  const Value x = b.leaf({"x", f64_of({4})}), acc = b.leaf({"acc", f64_of({4}), Role::gradient});
+  const Value x = b.leaf({"x", f64_type({4})}), acc = b.leaf({"acc", f64_type({4}), Role::gradient});
   b.set_phase(Phase::backward);
   const Value a = b.add1(Scale{1, 2.0}, {x});
   Value c = b.add1(Scale{1, 3.0}, {a});
@@ -171,7 +165,7 @@ TEST(Passes, weight_gradients_run_where_their_operands_are_made) {
 TEST(Passes, remove_dead_keeps_outputs_and_updates) {
   Graph g;
   Builder b(g);
-  const Value x = b.leaf({"x", f64_of({4})}), acc = b.leaf({"acc", f64_of({4}), Role::gradient});
+  const Value x = b.leaf({"x", f64_type({4})}), acc = b.leaf({"acc", f64_type({4}), Role::gradient});
   b.add1(Scale{1, 9.0}, {b.add1(Scale{1, 8.0}, {x})});  // nobody reads it
   g.outputs["y"] = b.add1(Scale{1, 2.0}, {x});
   b.add1(Accumulate{1, true}, {acc, b.add1(Scale{1, 3.0}, {x})});
@@ -211,10 +205,10 @@ TEST(Gradients, every_parameter_must_matter) {
   Builder b(g);
   Parameter used, idle;
   used.name = "used", idle.name = "idle";
-  used.type = idle.type = f64_of({4});
+  used.type = idle.type = f64_type({4});
   used.value = b.leaf({"used", used.type, Role::parameter, true});
   idle.value = b.leaf({"idle", idle.type, Role::parameter, true});
-  const Value loss = b.add1(Sum{"a->", DType::f64}, {used.value}), tokens = b.leaf({"tokens", f64_of({})});
+  const Value loss = b.add1(Sum{"a->", DType::f64}, {used.value}), tokens = b.leaf({"tokens", f64_type({})});
   EXPECT_THROW(add_gradients(b, {used, idle}, {{"loss", loss, tokens}}, computing_in(DType::f64)), Error);
 }
 

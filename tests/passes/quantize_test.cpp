@@ -8,6 +8,7 @@
 #include "ops/quantize.h"
 #include "passes/gradients.h"
 #include "small_models.h"
+#include "tests/passes/count_ops.h"
 
 namespace megalith {
 
@@ -39,18 +40,6 @@ Quantized quantized(const QuantizeConfig& config, const ModelConfig& model = siz
   q.report = quantize(q.g, {config, model.num_layers, 1});
   verify(q.g);
   return q;
-}
-
-template <class T, class F>
-int count_ops(const Graph& g, F&& is) {
-  int n = 0;
-  for (const Node& node : g.nodes)
-    if (const T* op = node.op.get_if<T>()) n += is(*op, node);
-  return n;
-}
-template <class T>
-int count_ops(const Graph& g) {
-  return count_ops<T>(g, [](const T&, const Node&) { return true; });
 }
 
 int coded(const Graph& g, CodeFormat x, CodeFormat w) {

@@ -16,12 +16,12 @@ namespace {
 using Granularity = RecomputeConfig::Granularity;
 using Method = RecomputeConfig::Method;
 
-constexpr i64 kSeq = 8, kBatch = 2, kHidden = 16, kFfn = 24, kHeads = 4, kGroups = 2, kWidth = 4;
+constexpr i64 kSeq = 8, kBatch = 2, kWidthOfModel = 16, kWidthOfMlp = 24, kHeads = 4, kGroups = 2, kWidth = 4;
 constexpr i64 kRow = kSeq * kBatch * 4;  // bytes of one number a token
 
-Graph llama(i64 layers, const RecomputeConfig& recompute, const std::set<std::string>& off = {}) {
+Graph llama_graph(i64 layers, const RecomputeConfig& recompute, const std::set<std::string>& off = {}) {
   ModelConfig c;
-  c.num_layers = layers, c.hidden_size = kHidden, c.ffn_hidden_size = kFfn;
+  c.num_layers = layers, c.hidden_size = kWidthOfModel, c.ffn_hidden_size = kWidthOfMlp;
   c.num_attention_heads = kHeads, c.num_query_groups = kGroups, c.kv_channels = kWidth;
   c.seq_length = c.max_position_embeddings = kSeq, c.vocab_size = 50, c.padded_vocab_size = 52;
   c.position_embedding_type = PositionEmbedding::rope, c.normalization = Normalization::rms_norm;
@@ -51,11 +51,11 @@ i64 kept(const Graph& g, bool aligned = false) {
   return bytes;
 }
 i64 kept(i64 layers, const RecomputeConfig& r, const std::set<std::string>& off = {}) {
-  return kept(llama(layers, r, off));
+  return kept(llama_graph(layers, r, off));
 }
 
 i64 arena(i64 layers, const RecomputeConfig& r) {
-  const Graph g = llama(layers, r);
+  const Graph g = llama_graph(layers, r);
   return plan_memory(g.mesh, {{"all", &g, {Phase::forward, Phase::backward}}}, [](auto&, auto&) { return 0; })
       .programs[0]
       .activation_bytes;
@@ -69,16 +69,16 @@ RecomputeConfig only(std::vector<std::string> modules) {
 // Of one layer: its input, the norms' results, q, k, v, o, the stream between, gate and up, their product; and the
 // statistics: two norms', attention's. What gradients make again on the way is not kept: the norms' results and the
 // product of gate and up.
-constexpr i64 kInput = kHidden * kRow, kMlp = 2 * kFfn * kRow, kNorms = 2 * kRow;
-constexpr i64 kLayer = kInput + kMlp + kNorms + (3 * kHidden + 2 * kGroups * kWidth + kHeads) * kRow;
-constexpr i64 kRemade = (2 * kHidden + kFfn) * kRow;
+constexpr i64 kInput = kWidthOfModel * kRow, kMlp = 2 * kWidthOfMlp * kRow, kNorms = 2 * kRow;
+constexpr i64 kLayer = kInput + kMlp + kNorms + (3 * kWidthOfModel + 2 * kGroups * kWidth + kHeads) * kRow;
+constexpr i64 kRemade = (2 * kWidthOfModel + kWidthOfMlp) * kRow;
 
 }  // namespace
 
 TEST(Recompute, a_layer_keeps_what_the_formula_says) {
   EXPECT_EQ(kept(4, {}) - kept(3, {}), kLayer);
   EXPECT_EQ(kept(4, only({"core_attn"})) - kept(3, only({"core_attn"})), kLayer);
-  const i64 result = kHidden * kRow;  // of the norm before the MLP, which is done again from there
+  const i64 result = kWidthOfModel * kRow;  // of the norm before the MLP, which is done again from there
   EXPECT_EQ(kept(4, only({"mlp"})) - kept(3, only({"mlp"})), kLayer - kMlp + result);
   EXPECT_EQ(kept(4, only({"layernorm"})) - kept(3, only({"layernorm"})), kLayer);  // nobody reads them
   EXPECT_EQ(kept(4, full(Method::uniform, 1)) - kept(3, full(Method::uniform, 1)), kInput);
@@ -87,7 +87,7 @@ TEST(Recompute, a_layer_keeps_what_the_formula_says) {
 TEST(Recompute, without_remaking_a_layer_keeps_more) {
   const std::set<std::string> off = {"rematerialize"};
   const auto each = [&](const RecomputeConfig& r) { return kept(4, r, off) - kept(3, r, off); };
-  const i64 mlp = kMlp + kFfn * kRow, norms = kNorms + 2 * kHidden * kRow;
+  const i64 mlp = kMlp + kWidthOfMlp * kRow, norms = kNorms + 2 * kWidthOfModel * kRow;
   EXPECT_EQ(each({}), kLayer + kRemade);
   EXPECT_EQ(each(only({"mlp"})), kLayer + kRemade - mlp);
   EXPECT_EQ(each(only({"layernorm"})), kLayer + kRemade - norms);
@@ -106,13 +106,13 @@ TEST(Recompute, chunks_and_blocks_of_layers) {
 
 TEST(Recompute, the_arena_falls_with_it) {
   for (const RecomputeConfig& r : {RecomputeConfig{}, full(Method::uniform, 1), only({"mlp", "layernorm"})}) {
-    const i64 each = kept(llama(12, r), true) - kept(llama(11, r), true);
+    const i64 each = kept(llama_graph(12, r), true) - kept(llama_graph(11, r), true);
     EXPECT_NEAR(double(arena(12, r) - arena(8, r)), 4.0 * double(each), 0.15 * double(kLayer));  // gaps between buffers
   }
 }
 
 TEST(Recompute, does_no_more_again_than_the_backward_reads) {
-  const Graph g = llama(3, full(Method::uniform, 1));
+  const Graph g = llama_graph(3, full(Method::uniform, 1));
   std::map<std::string, int> again;
   for (const Node& n : g.nodes)
     if (n.origin.recomputed) {
@@ -129,7 +129,7 @@ TEST(Recompute, does_no_more_again_than_the_backward_reads) {
 }
 
 TEST(Recompute, stands_right_before_its_first_use) {
-  const Graph g = llama(3, only({"mlp", "layernorm"}));
+  const Graph g = llama_graph(3, only({"mlp", "layernorm"}));
   for (size_t i = 0; i < g.nodes.size(); ++i) {
     if (!g.nodes[i].origin.recomputed || g.nodes[i + 1].origin.recomputed) continue;
     bool read = false;
@@ -142,7 +142,7 @@ TEST(Recompute, stands_right_before_its_first_use) {
 }
 
 TEST(Recompute, nothing_is_asked_nothing_is_done) {
-  const Graph plain = llama(2, {}), attention = llama(2, only({"core_attn"}));
+  const Graph plain = llama_graph(2, {}), attention = llama_graph(2, only({"core_attn"}));
   EXPECT_EQ(print(plain), print(attention));
 }
 

@@ -13,8 +13,8 @@ namespace megalith {
 
 namespace {
 
-Graph training(const ModelConfig& c, const Mesh& mesh, const ParallelStyle& style = {},
-               const std::set<std::string>& off = {}) {
+Graph rematerialized_training(const ModelConfig& c, const Mesh& mesh, const ParallelStyle& style = {},
+                              const std::set<std::string>& off = {}) {
   Graph g;
   g.mesh = mesh;
   Builder b(g);
@@ -47,7 +47,7 @@ int still_kept(const Graph& g) {
   return count;
 }
 
-const Mesh kOne = make_mesh({}), kTwo = make_mesh({1, 1, 2, 1});
+const Mesh kOneRank = make_mesh({}), kTwoRanks = make_mesh({1, 1, 2, 1});
 constexpr int kPlaces = 3 * kLayers + 1;  // two norms and an activation a layer, and the last norm
 
 }  // namespace
@@ -56,19 +56,19 @@ TEST(Rematerialize, no_result_of_a_norm_or_an_activation_is_kept) {
   const std::set<std::string> ways[] = {
       {}, {"hoist"}, {"fuse-accumulate"}, {"fuse-accumulate", "hoist"}, {"fuse-residual", "fuse-add", "fuse-bias"}};
   for (const ModelConfig& c : {gpt2(), llama()})
-    for (const Mesh& mesh : {kOne, kTwo})
+    for (const Mesh& mesh : {kOneRank, kTwoRanks})
       for (const ParallelStyle& style : {ParallelStyle{}, ParallelStyle{.sequence_parallel = true}})
         for (const std::set<std::string>& off : ways) {
-          const Graph g = training(c, mesh, style, off);
+          const Graph g = rematerialized_training(c, mesh, style, off);
           EXPECT_EQ(made_again(g), kPlaces);
           EXPECT_EQ(still_kept(g), 0);
         }
-  EXPECT_EQ(made_again(training(llama(), kOne, {}, {"rematerialize"})), 0);
-  EXPECT_EQ(still_kept(training(llama(), kOne, {}, {"rematerialize"})), kPlaces);
+  EXPECT_EQ(made_again(rematerialized_training(llama(), kOneRank, {}, {"rematerialize"})), 0);
+  EXPECT_EQ(still_kept(rematerialized_training(llama(), kOneRank, {}, {"rematerialize"})), kPlaces);
 }
 
 TEST(Rematerialize, can_be_run_twice) {
-  Graph g = training(gpt2(), kOne);
+  Graph g = rematerialized_training(gpt2(), kOneRank);
   EXPECT_FALSE(rematerialize(g));
   EXPECT_NO_THROW(verify(g));
 }
@@ -77,7 +77,7 @@ TEST(Rematerialize, can_be_run_twice) {
 TEST(Rematerialize, what_is_needed_before_its_gradient_is_kept) {
   ModelConfig bloom = gpt2();
   bloom.position_embedding_type = PositionEmbedding::alibi, bloom.embedding_layernorm = true;
-  const Graph g = training(bloom, kOne);
+  const Graph g = rematerialized_training(bloom, kOneRank);
   EXPECT_EQ(made_again(g), kPlaces);
   EXPECT_EQ(still_kept(g), 1);
 }
@@ -86,7 +86,7 @@ TEST(Rematerialize, what_is_needed_before_its_gradient_is_kept) {
 TEST(Rematerialize, what_nobody_reads_is_not_made) {
   ModelConfig c = llama();
   c.qk_layernorm = true;
-  for (const Node& n : training(c, kOne).nodes)
+  for (const Node& n : rematerialized_training(c, kOneRank).nodes)
     if (const auto* norm = n.op.get_if<RmsNormGrad>(); norm && norm->x != "sbh") {
       EXPECT_FALSE(norm->with_output);
     }

@@ -13,11 +13,11 @@ namespace megalith {
 
 namespace {
 
-constexpr i64 kSeq = 64;
+constexpr i64 kRingSeq = 64;
 
 Graph trained(const Mesh& mesh, const ParallelStyle& style, bool with_ring, DType dtype = DType::f32) {
   ModelConfig c = llama();
-  c.seq_length = c.max_position_embeddings = kSeq;
+  c.seq_length = c.max_position_embeddings = kRingSeq;
   Graph g;
   g.mesh = mesh;
   Builder b(g);
@@ -84,8 +84,8 @@ TEST(Ring, no_rank_holds_more_than_a_block_of_keys) {
         if (const Type t = local_type(g.mesh, g.type(v)); t.ndim() == 4 && t.dim(0) > 1) out = std::max(out, t.dim(0));
     return out;
   };
-  EXPECT_EQ(longest(false), kSeq);
-  EXPECT_EQ(longest(true), kSeq / kRanks);
+  EXPECT_EQ(longest(false), kRingSeq);
+  EXPECT_EQ(longest(true), kRingSeq / kRanks);
 }
 
 // The blocks that rank 0 has in turn, by the types: its own, the last rank's, and so on.
@@ -95,7 +95,7 @@ TEST(Ring, types_tell_which_block_is_where) {
   for (const Node& n : g.nodes)
     if (n.op.get_if<AttentionPart>() && to_string(n.origin).starts_with("layer 0")) {
       const Type& k = g.type(n.ins[1]);
-      first.push_back(index_runs(g.mesh, k.shape, k.layout, g.mesh.coord(0), 0)[0].start / (kSeq / 8));
+      first.push_back(index_runs(g.mesh, k.shape, k.layout, g.mesh.coord(0), 0)[0].start / (kRingSeq / 8));
     }
   EXPECT_EQ(first, (std::vector<i64>{0, 3, 2, 1}));
 }

@@ -46,7 +46,7 @@ OptimizerConfig offload(double fraction = 1) {
   return c;
 }
 
-Plan planned(const Graph& g) {
+Plan streamed_plan(const Graph& g) {
   return plan_memory(g.mesh, {{"step", &g, {Phase::forward, Phase::backward, Phase::update}}}, cpu::workspace_bytes);
 }
 
@@ -69,7 +69,7 @@ std::map<std::string, std::vector<int>> touched(const Graph& g, size_t first) {
 }
 
 template <class Op>
-std::vector<int> places(const Graph& g) {
+std::vector<int> places_of(const Graph& g) {
   std::vector<int> out;
   for (int i = 0; i < int(g.nodes.size()); ++i)
     if (g.nodes[i].op.get_if<Op>()) out.push_back(i);
@@ -111,8 +111,8 @@ TEST(StreamState, every_element_is_fetched_and_stored_once) {
 TEST(StreamState, three_windows_are_on_their_way_at_once) {
   Graph g = made(offload(), DType::bf16).g;
   stream_state(g, {true});
-  const std::vector<int> fetches = places<FetchState>(g), stores = places<StoreState>(g),
-                         updates = places<WindowUpdate>(g), norm = places<StepScalars>(g);
+  const std::vector<int> fetches = places_of<FetchState>(g), stores = places_of<StoreState>(g),
+                         updates = places_of<WindowUpdate>(g), norm = places_of<StepScalars>(g);
   ASSERT_EQ(fetches.size(), 16u);
   ASSERT_EQ(stores.size(), 16u);
   EXPECT_LT(fetches[1], norm.at(0)) << "two are fetched beside the norm";
@@ -135,7 +135,7 @@ TEST(StreamState, the_device_keeps_no_more_than_windows) {
   Graph here = made({}, DType::bf16).g, there = made(offload(), DType::bf16).g,
         half = made(offload(0.5), DType::bf16).g;
   stream_state(there, {true}), stream_state(half, {true});
-  const Plan a = planned(here), b = planned(there), c = planned(half);
+  const Plan a = streamed_plan(here), b = streamed_plan(there), c = streamed_plan(half);
   EXPECT_EQ(a.host_bytes, 0);
   EXPECT_EQ(b.host_bytes, b.bytes(Role::main_parameter, true) + b.bytes(Role::optimizer, true));
   const auto here_of = [](const Plan& p) {
@@ -215,7 +215,7 @@ TEST(StreamState, the_simulator_sees_both_directions_at_once) {
   const auto seconds = [&](bool overlap) {
     Graph g = made(offload(), DType::bf16).g;
     stream_state(g, {overlap});
-    const Plan plan = planned(g);
+    const Plan plan = streamed_plan(g);
     double bytes = 0;
     for (const Instruction& in : plan.programs[0].instructions)
       if (in.op.get_if<FetchState>()) bytes += double(plan.programs[0].buffers[size_t(in.outs[0])].bytes);

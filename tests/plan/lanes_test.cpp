@@ -41,7 +41,7 @@ Graph ends() {
   return g;
 }
 
-std::string refusal(const Plan& plan) {
+std::string lane_refusal(const Plan& plan) {
   try {
     origins_of_waits(plan);
   } catch (const Error& e) {
@@ -86,9 +86,9 @@ TEST(Lanes, WhatAnotherProgramEndsKeepsItsWorkspace) {
 
 TEST(Lanes, ALaneWithOneEndIsRefused) {
   const Graph first = begins(), second = ends();
-  EXPECT_EQ(refusal(plan_memory(first.mesh, {{"end", &second, {Phase::update}}}, workspace)),
+  EXPECT_EQ(lane_refusal(plan_memory(first.mesh, {{"end", &second, {Phase::update}}}, workspace)),
             "program end: a wait for what no lane does: ");
-  EXPECT_EQ(refusal(plan_memory(first.mesh, {{"begin", &first, {Phase::update}}}, workspace)),
+  EXPECT_EQ(lane_refusal(plan_memory(first.mesh, {{"begin", &first, {Phase::update}}}, workspace)),
             "program begin: work on a lane that nothing waits for: ");
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 using Kind = Task::Kind;
 
-std::string refusal(const ScheduleSpec& spec, int stage = 0) {
+std::string schedule_refusal(const ScheduleSpec& spec, int stage = 0) {
   try {
     schedule(spec, stage);
   } catch (const Error& e) {
@@ -152,18 +152,20 @@ TEST(Schedule, TheOrderOfInterleavingWithGroups) {
 }
 
 TEST(Schedule, RefusesWhatCannotRun) {
-  EXPECT_EQ(refusal({0, 1, 4}), "a pipeline of 0 stages: give at least 1");
-  EXPECT_EQ(refusal({2, 0, 4}), "0 virtual stages a pipeline rank: give at least 1");
-  EXPECT_EQ(refusal({2, 1, 0}), "a pipeline step of 0 micro-batches: give at least 1");
-  EXPECT_EQ(refusal({2, 1, 4}, 2), "pipeline stage 2 of 2: count from 0");
-  EXPECT_NE(refusal({2, 2, 4, -1}), "");
-  EXPECT_NE(refusal({1, 2, 4}).find("at least 2 pipeline stages"), std::string::npos);
-  EXPECT_NE(refusal({4, 2, 3}).find("at least as many micro-batches (3) as stages (4)"), std::string::npos);
-  EXPECT_NE(refusal({4, 2, 8, 3}).find("choose from 4 (pipeline stages) to 8 (micro-batches)"), std::string::npos);
-  EXPECT_NE(refusal({4, 2, 8, 9}).find("choose from 4"), std::string::npos);
-  EXPECT_NE(refusal({4, 2, 10}).find("leave a last group of 2, fewer than the 4 pipeline stages"), std::string::npos);
-  EXPECT_EQ(refusal({4, 2, 9, 5}), "") << "a last group of as many as there are stages";
-  EXPECT_EQ(refusal({4, 1, 1}), "") << "1F1B takes any number of micro-batches";
+  EXPECT_EQ(schedule_refusal({0, 1, 4}), "a pipeline of 0 stages: give at least 1");
+  EXPECT_EQ(schedule_refusal({2, 0, 4}), "0 virtual stages a pipeline rank: give at least 1");
+  EXPECT_EQ(schedule_refusal({2, 1, 0}), "a pipeline step of 0 micro-batches: give at least 1");
+  EXPECT_EQ(schedule_refusal({2, 1, 4}, 2), "pipeline stage 2 of 2: count from 0");
+  EXPECT_NE(schedule_refusal({2, 2, 4, -1}), "");
+  EXPECT_NE(schedule_refusal({1, 2, 4}).find("at least 2 pipeline stages"), std::string::npos);
+  EXPECT_NE(schedule_refusal({4, 2, 3}).find("at least as many micro-batches (3) as stages (4)"), std::string::npos);
+  EXPECT_NE(schedule_refusal({4, 2, 8, 3}).find("choose from 4 (pipeline stages) to 8 (micro-batches)"),
+            std::string::npos);
+  EXPECT_NE(schedule_refusal({4, 2, 8, 9}).find("choose from 4"), std::string::npos);
+  EXPECT_NE(schedule_refusal({4, 2, 10}).find("leave a last group of 2, fewer than the 4 pipeline stages"),
+            std::string::npos);
+  EXPECT_EQ(schedule_refusal({4, 2, 9, 5}), "") << "a last group of as many as there are stages";
+  EXPECT_EQ(schedule_refusal({4, 1, 1}), "") << "1F1B takes any number of micro-batches";
 }
 
 }  // namespace megalith

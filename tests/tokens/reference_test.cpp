@@ -47,7 +47,7 @@ std::string environment(const char* name, const char* otherwise) {
   return value && *value ? value : otherwise;
 }
 
-TokenizerConfig config_of(const nlohmann::json& c) {
+TokenizerConfig reference_config(const nlohmann::json& c) {
   TokenizerConfig config{.type = c.at("type"),
                          .vocab_file = c.value("vocab", ""),
                          .merge_file = c.value("merges", ""),
@@ -58,7 +58,7 @@ TokenizerConfig config_of(const nlohmann::json& c) {
 
 // The number of texts whose ids or decoded text differ; the first few are told.
 int differences(const nlohmann::json& c, const std::vector<std::string>& texts, const std::string& ids_file) {
-  const auto t = make_tokenizer(config_of(c));
+  const auto t = make_tokenizer(reference_config(c));
   const auto encoder = t->encoder();
   Reader reader(ids_file);
   int different = 0;

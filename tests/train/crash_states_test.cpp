@@ -84,17 +84,17 @@ void write_tree(const std::string& root, const DiskModel::Left& left) {
   }
 }
 
-enum class Found { old_one, new_one, wrong };
-Found look(const std::string& dir, const State& old_state, const State& new_state, std::string& why) {
+enum class FoundState { old_one, new_one, wrong };
+FoundState look(const std::string& dir, const State& old_state, const State& new_state, std::string& why) {
   try {
     const Checkpoint c = open_checkpoint(dir);
-    if (new_state.is_in(c)) return Found::new_one;
-    if (old_state.is_in(c)) return Found::old_one;
+    if (new_state.is_in(c)) return FoundState::new_one;
+    if (old_state.is_in(c)) return FoundState::old_one;
     why = "a mixture";
   } catch (const Error& e) {
     why = e.what();
   }
-  return Found::wrong;
+  return FoundState::wrong;
 }
 
 // All states that differ, of a save over an old checkpoint.
@@ -130,10 +130,11 @@ Count count_states(const Save& save, const std::function<bool(const FileStep&)>&
       ++n.states;
       write_tree(left_over, left);
       std::string why;
-      Found found = look(left_over, old_state, new_state, why);
-      if (found == Found::old_one && cut == disk.steps()) found = Found::wrong, why = "the old one after the end";
-      n.old_ones += found == Found::old_one, n.new_ones += found == Found::new_one;
-      if (found == Found::wrong && n.bad++ == 0) n.first_bad = disk.print(cut) + ": " + why;
+      FoundState found = look(left_over, old_state, new_state, why);
+      if (found == FoundState::old_one && cut == disk.steps())
+        found = FoundState::wrong, why = "the old one after the end";
+      n.old_ones += found == FoundState::old_one, n.new_ones += found == FoundState::new_one;
+      if (found == FoundState::wrong && n.bad++ == 0) n.first_bad = disk.print(cut) + ": " + why;
     });
   testing::internal::GetCapturedStderr();
   return n;

@@ -14,7 +14,7 @@
 namespace megalith {
 namespace {
 
-PlannedStep planned(const std::string& flags) {
+PlannedStep first_update_step(const std::string& flags) {
   const Options o = options_of(std::string(kSmallRun) +
                                "--dry-run --num-layers 4 --micro-batch-size 1 --global-batch-size 8 " + flags);
   return plan_step(step_spec(o), *make_cpu_backend());
@@ -52,7 +52,7 @@ TEST(FirstUpdate, IsBehindTheBackward) {
        {"", "--bf16", "--optimizer sgd", "--bf16 --world-size 4 --use-distributed-optimizer",
         "--bf16 --world-size 4 --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather",
         "--world-size 2 --use-distributed-optimizer --optimizer sgd"}) {
-    const PlannedStep step = planned(flags);
+    const PlannedStep step = first_update_step(flags);
     expect_found(step.plan, "last-micro-batch", flags);
     for (const char* program : {"micro-batch", "evaluate"}) {
       const Program& p = step.plan.program(program);
@@ -60,7 +60,7 @@ TEST(FirstUpdate, IsBehindTheBackward) {
     }
   }
   for (const std::string flags : {"", "--bf16 --use-distributed-optimizer --overlap-grad-reduce"})
-    expect_found(planned("--pipeline-model-parallel-size 2 --world-size 4 " + flags).plan, "update", flags);
+    expect_found(first_update_step("--pipeline-model-parallel-size 2 --world-size 4 " + flags).plan, "update", flags);
 }
 
 }  // namespace megalith

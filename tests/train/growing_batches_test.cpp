@@ -17,14 +17,14 @@ namespace {
 constexpr const char* kGrowing =
     "--num-layers 4 --global-batch-size 24 --rampup-batch-size 8 4 60 --micro-batch-size 1 --train-iters 8 ";
 
-struct Seen {
+struct SeenBatch {
   std::vector<double> losses;
   std::vector<i64> samples;
 };
 
 // As the first rank of the last stage sees it.
-Seen trained(int ranks, const std::string& flags) {
-  Seen seen;
+SeenBatch trained(int ranks, const std::string& flags) {
+  SeenBatch seen;
   harness::run_ranks(ranks, [&](Ranks& here) {
     const Options o = options_for(ranks, kGrowing + flags);
     const auto backend = make_cpu_backend(&here);
@@ -39,7 +39,7 @@ Seen trained(int ranks, const std::string& flags) {
     DataLoader loader(sets.train, rank_loader_config(o, step.plan.mesh, coord, Split::train, 0));
     Trainer trainer(step, *interpreter, coord, o.optimizer, make_schedules(o));
     RunState state;
-    Seen mine;
+    SeenBatch mine;
     for (int k = 0; k < 8; ++k) {
       trainer.start_step(loader, sizes.at(loader.consumed_samples()) / sizes.at_once(), state);
       const StepResult r = trainer.finish_step(state);
@@ -51,7 +51,7 @@ Seen trained(int ranks, const std::string& flags) {
 }
 
 TEST(GrowingBatches, AreTheSameUnderEveryLayout) {
-  const Seen alone = trained(1, "");
+  const SeenBatch alone = trained(1, "");
   // 8 + 4 k from 15 k samples on
   EXPECT_EQ(alone.samples, (std::vector<i64>{8, 8, 12, 12, 16, 20, 24, 24}));
   struct Case {
@@ -67,7 +67,7 @@ TEST(GrowingBatches, AreTheSameUnderEveryLayout) {
         {2, "--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1"},
         {4, "--pipeline-model-parallel-size 2 --use-distributed-optimizer --overlap-grad-reduce"}}) {
     SCOPED_TRACE(flags);
-    const Seen seen = trained(ranks, flags);
+    const SeenBatch seen = trained(ranks, flags);
     EXPECT_EQ(seen.samples, alone.samples);
     for (size_t k = 0; k < alone.losses.size(); ++k) EXPECT_NEAR(seen.losses[k], alone.losses[k], 2e-5) << k;
   }

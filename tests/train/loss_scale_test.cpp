@@ -56,13 +56,13 @@ struct Defined {
   }
 };
 
-struct Steps {
+struct ScaledSteps {
   std::vector<bool> counted;
   std::vector<double> scales, squares, losses;  // behind each step
   RunState state;
 };
 
-Steps train_rank(Ranks& ranks, const Options& options, i64 steps, const std::map<i64, float>& injected) {
+ScaledSteps train_rank(Ranks& ranks, const Options& options, i64 steps, const std::map<i64, float>& injected) {
   const auto backend = make_cpu_backend(&ranks);
   const Mesh mesh = step_spec(options).mesh;
   const Coord coord = mesh.coord(ranks.rank());
@@ -73,7 +73,7 @@ Steps train_rank(Ranks& ranks, const Options& options, i64 steps, const std::map
   Trainer trainer(step, device, coord, options.optimizer, make_schedules(options));
   DataLoader loader(build_datasets(options.data, {.train = 4 * steps}).train,
                     rank_loader_config(options, mesh, coord, Split::train, 0));
-  Steps out;
+  ScaledSteps out;
   for (i64 i = 0; i < steps; ++i) {
     trainer.start_step(loader, micro_batches(options), out.state);
     const StepResult r = trainer.finish_step(out.state);
@@ -84,10 +84,11 @@ Steps train_rank(Ranks& ranks, const Options& options, i64 steps, const std::map
 }
 
 // Of each rank. Numbers are injected on the last one.
-std::vector<Steps> train_ranks(int n, const std::string& flags, i64 steps, const std::map<i64, float>& injected = {}) {
+std::vector<ScaledSteps> train_ranks(int n, const std::string& flags, i64 steps,
+                                     const std::map<i64, float>& injected = {}) {
   const Options options =
       options_for(n, "--micro-batch-size 1 --global-batch-size 4 --lr-decay-style constant --fp16 " + flags);
-  std::vector<Steps> out{size_t(n)};
+  std::vector<ScaledSteps> out{size_t(n)};
   harness::run_ranks(n, [&](Ranks& ranks) {
     const bool last = ranks.rank() == n - 1;
     out[size_t(ranks.rank())] = train_rank(ranks, options, steps, last ? injected : std::map<i64, float>());
@@ -95,12 +96,12 @@ std::vector<Steps> train_ranks(int n, const std::string& flags, i64 steps, const
   return out;
 }
 
-Steps train(const std::string& flags, i64 steps, const std::map<i64, float>& injected = {}) {
+ScaledSteps train(const std::string& flags, i64 steps, const std::map<i64, float>& injected = {}) {
   return train_ranks(1, flags, steps, injected)[0];
 }
 
 // Weights move exactly where a step counts. Returns how many did not.
-i64 follows(const Steps& s, Defined want) {
+i64 follows(const ScaledSteps& s, Defined want) {
   i64 skipped = 0;
   for (size_t i = 0; i < s.counted.size(); ++i) {
     want.step(!s.counted[i]);
@@ -118,14 +119,14 @@ i64 follows(const Steps& s, Defined want) {
 }
 
 TEST(LossScale, falls_from_a_huge_start_to_what_fits) {
-  const Steps s = train("--initial-loss-scale 1099511627776", 40);
+  const ScaledSteps s = train("--initial-loss-scale 1099511627776", 40);
   EXPECT_GE(follows(s, {.scale = 0x1p40, .least = 1, .window = 1000, .hysteresis = 2}), 10);
   EXPECT_TRUE(s.counted.back());
 }
 
 // It grows until a gradient overflows, falls by the hysteresis, and grows again.
 TEST(LossScale, finds_its_height_again_and_again) {
-  const Steps s = train("--initial-loss-scale 65536 --loss-scale-window 2 --hysteresis 3", 120);
+  const ScaledSteps s = train("--initial-loss-scale 65536 --loss-scale-window 2 --hysteresis 3", 120);
   EXPECT_GE(follows(s, {.scale = 65536, .least = 1, .window = 2, .hysteresis = 3}), 6);
   EXPECT_GT(*std::ranges::max_element(s.scales), 65536);
 }
@@ -133,7 +134,7 @@ TEST(LossScale, finds_its_height_again_and_again) {
 TEST(LossScale, knows_a_number_that_is_put_into_one_gradient) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const std::map<i64, float> injected = {{3, kInf}, {4, -kInf}, {7, std::nanf("")}, {12, kInf}};
-  const Steps s = train("--initial-loss-scale 1024 --loss-scale-window 3 --min-loss-scale 512", 14, injected);
+  const ScaledSteps s = train("--initial-loss-scale 1024 --loss-scale-window 3 --min-loss-scale 512", 14, injected);
   EXPECT_EQ(follows(s, {.scale = 1024, .least = 512, .window = 3, .hysteresis = 2}), 4);
   for (const auto& [step, number] : injected) EXPECT_FALSE(s.counted[size_t(step - 1)]) << number;
 }
@@ -149,8 +150,8 @@ TEST(LossScale, is_one_for_all_ranks) {
                                       {2, ""}}) {
     SCOPED_TRACE(layout);
     const std::string scale = "--initial-loss-scale 1024 --loss-scale-window 2 ";
-    const std::vector<Steps> all = train_ranks(ranks, scale + layout, 8, injected);
-    for (const Steps& rank : all) {
+    const std::vector<ScaledSteps> all = train_ranks(ranks, scale + layout, 8, injected);
+    for (const ScaledSteps& rank : all) {
       EXPECT_EQ(follows(rank, {.scale = 1024, .least = 1, .window = 2, .hysteresis = 2}), 3);
       EXPECT_EQ(rank.losses, all[0].losses);
     }
@@ -158,7 +159,7 @@ TEST(LossScale, is_one_for_all_ranks) {
 }
 
 TEST(LossScale, stays_where_it_is_constant) {
-  const Steps s = train("--loss-scale 4096", 6, {{2, std::nanf("")}});
+  const ScaledSteps s = train("--loss-scale 4096", 6, {{2, std::nanf("")}});
   EXPECT_EQ(s.scales, std::vector<double>(6, 4096));
   EXPECT_EQ(s.counted, (std::vector<bool>{true, false, true, true, true, true}));
   EXPECT_FALSE(s.state.loss_scale);

@@ -60,20 +60,20 @@ Pieces pieces_of(const ModelState& model) {
   return out;
 }
 
-struct Case {
+struct WeightCase {
   int ranks;
   const char* flags;
 };
-const Case kCases[] = {{1, ""},
-                       {2, "--use-distributed-optimizer"},
-                       {2, "--tensor-model-parallel-size 2"},
-                       {2, "--use-distributed-optimizer --optimizer-cpu-offload"},
-                       {1, "--optimizer-cpu-offload --optimizer-offload-fraction 0.5"}};
+const WeightCase kWeightCases[] = {{1, ""},
+                                   {2, "--use-distributed-optimizer"},
+                                   {2, "--tensor-model-parallel-size 2"},
+                                   {2, "--use-distributed-optimizer --optimizer-cpu-offload"},
+                                   {1, "--optimizer-cpu-offload --optimizer-offload-fraction 0.5"}};
 
 }  // namespace
 
 TEST(MainWeights, BeginAsInF32) {
-  for (const auto& [ranks, flags] : kCases) {
+  for (const auto& [ranks, flags] : kWeightCases) {
     std::vector<Pieces> wide(static_cast<size_t>(ranks)), narrow(wide.size());
     for (const bool bf16 : {false, true})
       on_ranks(ranks, flags + std::string(bf16 ? " --bf16" : ""), false,
@@ -90,7 +90,7 @@ TEST(MainWeights, BeginAsInF32) {
 // what the model computes with is the nearest.
 TEST(MainWeights, ComeBackToTheBit) {
   for (const bool hidden : {false, true})
-    for (const auto& [ranks, flags] : kCases)
+    for (const auto& [ranks, flags] : kWeightCases)
       on_ranks(ranks, flags + std::string(" --bf16"), hidden, [&](Ranks&, ModelState& model, const Options& o) {
         std::mt19937 random(5);
         i64 largest = 0, beside = 0;

@@ -28,7 +28,7 @@ struct Norms {
   double elements = 0;                   // of the model
 };
 
-double sum_over(Ranks& ranks, double share) {
+double sum_over_ranks(Ranks& ranks, double share) {
   double sum = 0;
   for (const std::string& text : ranks.all_gather(fmt::format("{:a}", share)))
     sum += std::strtod(text.c_str(), nullptr);
@@ -65,7 +65,7 @@ Norms train_rank(Ranks& ranks, const Options& options) {
     const StepResult r = trainer.finish_step(state);
     EXPECT_TRUE(r.counted);
     out.params.push_back(r.params_norm.value_or(-1)), out.nonzeros.push_back(r.nonzeros.value_or(-1));
-    out.held.push_back(std::sqrt(sum_over(ranks, model.squares())));
+    out.held.push_back(std::sqrt(sum_over_ranks(ranks, model.squares())));
     if (ranks.size() == 1) out.held_nonzeros.push_back(nonzeros_in_leaves(step, *device));
   }
   return out;

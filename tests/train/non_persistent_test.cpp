@@ -21,7 +21,7 @@ struct Said {
   bool has(const std::string& text) const { return (out + err).find(text) != std::string::npos; }
 };
 
-Said quietly(const std::function<void()>& f) {
+Said said_quietly(const std::function<void()>& f) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   Said said;
@@ -59,7 +59,7 @@ class NonPersistent : public ::testing::Test {
   std::string shard(int rank, int iteration) const { return place(rank, iteration, "shard_00000.safetensors"); }
 
   Said train(const std::string& name, const std::string& more) {
-    return quietly([&] {
+    return said_quietly([&] {
       harness::run_ranks(2, [&](Ranks& ranks) {
         const Options o =
             options_for(2, fmt::format("{2} --train-iters 6 --save {0} --load {0} --save-interval 3 "

@@ -18,13 +18,13 @@ double of(const std::vector<NamedValue>& times, const std::string& name) {
   return it == times.end() ? -1 : it->value;
 }
 
-PlannedStep planned(const std::string& flags) {
+PlannedStep timed_step(const std::string& flags) {
   Options o = options_for(1, "--eval-iters 1 " + flags);
   return plan_step(step_spec(o), *make_cpu_backend());
 }
 
 TEST(PhaseTimes, AddUpWhatADeviceTells) {
-  const PlannedStep step = planned("");
+  const PlannedStep step = timed_step("");
   PhaseTimes times(step.plan, 2);
   const TimeTags tags = times.tags();
   const int last = step.plan.index_of("last-micro-batch");
@@ -51,7 +51,7 @@ TEST(PhaseTimes, AddUpWhatADeviceTells) {
 }
 
 TEST(PhaseTimes, TellADeviceFewerTagsAtLevel1) {
-  const PlannedStep step = planned("--log-params-norm");
+  const PlannedStep step = timed_step("--log-params-norm");
   std::set<int> one, two;
   for (const auto& [level, found] : {std::pair(1, &one), std::pair(2, &two)}) {
     const TimeTags tags = PhaseTimes(step.plan, level).tags();

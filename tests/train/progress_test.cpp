@@ -7,7 +7,7 @@
 namespace megalith {
 
 // Characters, not bytes: UTF-8's continuation bytes don't count.
-static int width(const std::string& s) {
+static int shown_width(const std::string& s) {
   int n = 0;
   for (char c : s) n += (c & 0xc0) != 0x80;
   return n;
@@ -22,7 +22,7 @@ TEST(ProgressLine, shows_steps_loss_speed_and_time) {
 TEST(ProgressLine, fits_any_width) {
   const ProgressState p{.step = 30, .total = 120, .loss = 4.56789, .tokens_per_second = 2.5e6, .seconds_left = 62};
   for (int columns = 0; columns < 130; ++columns)
-    EXPECT_LE(width(progress_line(p, columns)), std::max(0, columns - 1)) << columns;
+    EXPECT_LE(shown_width(progress_line(p, columns)), std::max(0, columns - 1)) << columns;
   EXPECT_NE(progress_line(p, 40).find("loss 4.5679"), std::string::npos);
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 using Maybe = std::optional<double>;
 
-struct SmallModel {
+struct RecordedModel {
   Options options = options_for(1, "--log-interval 1000");
 };
 
@@ -42,7 +42,7 @@ constexpr Metric kMetrics[] = {
 // A run of steps that end one second apart, told by such metrics.
 class Steps {
  public:
-  Steps(SmallModel& model, std::span<const Metric> metrics, const RunProgress& start = {})
+  Steps(RecordedModel& model, std::span<const Metric> metrics, const RunProgress& start = {})
       : state_(start.state), recorder_(model.options, start, 1000, {}, *ranks_, metrics) {
     recorder_.resume();
     start_ = steady_seconds();
@@ -68,7 +68,7 @@ std::string text(const Record& r) {
 }
 
 TEST(Recorder, reduces_over_the_interval) {
-  SmallModel model;
+  RecordedModel model;
   Steps run(model, kMetrics);
   EXPECT_TRUE(run.step(100).ends_interval);  // a run's first
   const Record& second = run.step(2);
@@ -81,7 +81,7 @@ TEST(Recorder, reduces_over_the_interval) {
 }
 
 TEST(Recorder, forgets_the_maximum_of_the_interval_before) {
-  SmallModel model;
+  RecordedModel model;
   Steps run(model, std::span(kMetrics).subspan(3, 1));
   run.step(100);
   EXPECT_EQ(text(run.step(-2)), "max -2 -2, ");
@@ -89,13 +89,13 @@ TEST(Recorder, forgets_the_maximum_of_the_interval_before) {
 }
 
 TEST(Recorder, knows_no_mean_without_a_step_that_counted) {
-  SmallModel model;
+  RecordedModel model;
   Steps run(model, kMetrics);
   EXPECT_EQ(text(run.step(3, false)).substr(0, 47), "last 3 3, mean 3 nan, sum 3 3, max 3 nan, each ");
 }
 
 TEST(Recorder, counts_iterations_and_losses) {
-  SmallModel model;
+  RecordedModel model;
   Steps run(model, all_metrics());
   const auto of = [](const Record& r, const std::string& name) {
     const auto it = std::ranges::find(r.values, name, &MetricValue::name);
@@ -122,7 +122,7 @@ TEST(Recorder, counts_iterations_and_losses) {
 
 // What a checkpoint keeps makes the next line what it would have been.
 TEST(Recorder, goes_on_with_an_interval) {
-  SmallModel model;
+  RecordedModel model;
   Steps whole(model, kMetrics), before(model, kMetrics);
   for (double x : {9, 3, 7}) whole.step(x), before.step(x);
   Steps after(model, kMetrics, before.progress());
@@ -142,7 +142,7 @@ constexpr Metric kShared[] = {
 };
 
 TEST(Recorder, reduces_over_the_ranks) {
-  SmallModel model;
+  RecordedModel model;
   harness::run_ranks(3, [&](Ranks& here) {
     Recorder recorder(model.options, {}, 1, {}, here, kShared);
     EXPECT_TRUE(recorder.speaks());
@@ -154,7 +154,7 @@ TEST(Recorder, reduces_over_the_ranks) {
 
 // A step's end has made the norm of all ranks.
 TEST(Recorder, speaks_only_for_metrics_that_need_it) {
-  const SmallModel model;
+  const RecordedModel model;
   Options more = model.options, most = more;
   more.train.log_params_norm = most.train.log_memory_to_tensorboard = true;
   harness::run_ranks(2, [&](Ranks& here) {

@@ -45,14 +45,14 @@ class StepBackend final : public test::WrappedBackend {
   AtStep at_step_;
 };
 
-struct Said {
+struct SaidOfPlace {
   std::string out, err, error;
   int exit_code = -1;
 };
 
 // So many ranks train for six steps and save after each; `at_step` is called on the first rank.
-Said train(int ranks, const std::string& more, const AtStep& at_step) {
-  Said said;
+SaidOfPlace train(int ranks, const std::string& more, const AtStep& at_step) {
+  SaidOfPlace said;
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   try {
@@ -84,7 +84,7 @@ TEST(SavePlace, that_vanishes_costs_saves_and_nothing_else) {
       for (const std::string more : {"", "--async-save"}) {
         const TempFolder folder("vanishes");
         const std::string save = folder.path / "save", away = folder.path / "away";
-        const Said said = train(ranks, more + " --save " + save, [&](int step) {
+        const SaidOfPlace said = train(ranks, more + " --save " + save, [&](int step) {
           if (step == 2) {
             fs::rename(save, away);
             if (mount_point_stays) fs::create_directory(save);
@@ -118,7 +118,7 @@ TEST(SavePlace, is_the_loaded_one_however_it_is_spelled) {
   const std::string save = folder.path / "save";
   const auto nothing = [](int) {};
   train(1, "--save " + save, nothing);
-  const Said again = train(1, fmt::format("--save {0} --load {0}/", save), nothing);
+  const SaidOfPlace again = train(1, fmt::format("--save {0} --load {0}/", save), nothing);
   EXPECT_NE(again.out.find("nothing is left to train"), std::string::npos) << again.out;
   EXPECT_EQ(again.out.find("successfully saved"), std::string::npos) << again.out;
 }
@@ -127,14 +127,15 @@ TEST(SavePlace, is_the_loaded_one_however_it_is_spelled) {
 TEST(SavePlace, of_copies_keeps_what_is_no_copy) {
   const TempFolder folder("no_copy");
   const std::string save = folder.path / "save", copies = folder.path / "copies";
-  const Said said = train(1,
-                          "--save-interval 3 --non-persistent-save-interval 1 --non-persistent-ckpt-type global "
-                          "--non-persistent-global-ckpt-dir " +
-                              copies + " --save " + save,
-                          [&](int step) {
-                            if (step != 5) return;
-                            fs::copy(save + "/iter_0000003", copies + "/iter_0000003", fs::copy_options::recursive);
-                          });
+  const SaidOfPlace said =
+      train(1,
+            "--save-interval 3 --non-persistent-save-interval 1 --non-persistent-ckpt-type global "
+            "--non-persistent-global-ckpt-dir " +
+                copies + " --save " + save,
+            [&](int step) {
+              if (step != 5) return;
+              fs::copy(save + "/iter_0000003", copies + "/iter_0000003", fs::copy_options::recursive);
+            });
   EXPECT_EQ(said.exit_code, 0) << said.err << said.error;
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(copies))
@@ -146,7 +147,7 @@ TEST(SavePlace, of_copies_keeps_what_is_no_copy) {
 TEST(SavePlace, of_another_jobs_ends_the_run_before_its_next_save) {
   const TempFolder folder("taken");
   const std::string save = folder.path / "save", lock = save + "/" + kLockFile;
-  const Said said = train(2, "--save " + save, [&](int step) {
+  const SaidOfPlace said = train(2, "--save " + save, [&](int step) {
     std::string text = read_file(lock);
     if (step == 3) write_file(lock, text.replace(text.find("\"host\":\""), 8, "\"host\":\"far-"));
   });

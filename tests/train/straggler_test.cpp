@@ -61,11 +61,11 @@ std::vector<std::string> reports(const std::string& flags, int slow) {
   return lines;
 }
 
-struct Told {
+struct StragglerReport {
   int slowest = -1, fastest = -1;
   double most = 0, least = 0, median = 0;
 };
-Told read(const std::string& line) {
+StragglerReport read(const std::string& line) {
   static const std::regex form(
       R"(.*slowest ([0-9.]+) rank (\d) on \S+ \| fastest ([0-9.]+) rank (\d) on \S+ \| median ([0-9.]+) .*)");
   std::smatch m;
@@ -82,7 +82,7 @@ TEST_P(Stragglers, AreNamed) {
   ASSERT_EQ(lines.size(), 12u);
   for (size_t i = 4; i < lines.size(); ++i) {
     const std::string& line = lines[i];
-    const Told told = read(line);
+    const StragglerReport told = read(line);
     EXPECT_EQ(told.slowest, 2) << line;
     EXPECT_NE(told.fastest, 2) << line;
     EXPECT_GT(told.most, 3 * told.median) << line;

@@ -13,7 +13,7 @@
 namespace megalith {
 namespace {
 
-std::vector<std::byte> read_all(const TensorReader& reader, std::size_t i) {
+std::vector<std::byte> read_tensor(const TensorReader& reader, std::size_t i) {
   const TensorSpec& t = reader.tensors()[i];
   std::vector<std::byte> bytes(std::size_t(count(t.shape) * size_of(t.dtype)));
   reader.read_range(i, 0, count(t.shape), bytes.data());
@@ -36,7 +36,7 @@ TEST(TorchDist, example_has_the_digests_it_claims) {
       const TensorSpec& t = dist.tensors().tensors()[i];
       ASSERT_TRUE(expected.contains(t.name)) << t.name;
       EXPECT_EQ(nlohmann::json(t.shape), expected[t.name]["shape"]) << t.name;
-      EXPECT_EQ(sha256(read_all(dist.tensors(), i)), expected[t.name]["sha256"]) << t.name;
+      EXPECT_EQ(sha256(read_tensor(dist.tensors(), i)), expected[t.name]["sha256"]) << t.name;
     }
     ASSERT_NE(dist.common(), nullptr);
     EXPECT_EQ(pickle_integer(dist.common()->find("iteration"), ""), 10);
@@ -52,7 +52,7 @@ TEST(TorchDist, boxes_agree_with_the_whole) {
     std::mt19937 random(3);
     for (std::size_t i = 0; i < reader.tensors().size(); ++i) {
       const TensorSpec& t = reader.tensors()[i];
-      const auto whole = read_all(reader, i);
+      const auto whole = read_tensor(reader, i);
       for (int n = 0; n < 20; ++n) {
         Shape offset, box;
         for (const i64 d : t.shape) {
@@ -86,7 +86,7 @@ TEST(TorchDist, refuses_damaged_files) {
       const TorchDist dist(dir / "a");
       dist.sums()->verify();
       std::string all;
-      for (std::size_t i = 0; i < dist.tensors().tensors().size(); ++i) all += sha256(read_all(dist.tensors(), i));
+      for (std::size_t i = 0; i < dist.tensors().tensors().size(); ++i) all += sha256(read_tensor(dist.tensors(), i));
       return all;
     };
     const std::string good = load();
@@ -209,7 +209,7 @@ TEST(TorchDist, reads_what_pytorch_writes) {
     const auto i = dist.tensors().find(name);
     ASSERT_TRUE(i.has_value()) << name;
     EXPECT_EQ(nlohmann::json(dist.tensors().tensors()[*i].shape), e["shape"]) << name;
-    EXPECT_EQ(sha256(read_all(dist.tensors(), *i)), e["sha256"]) << name;
+    EXPECT_EQ(sha256(read_tensor(dist.tensors(), *i)), e["sha256"]) << name;
   }
   EXPECT_EQ(dist.tensors().tensors().size(), expected.size());
   ASSERT_GE(dist.unread().size(), 4u);  // the others are of types that an older PyTorch does not have
@@ -238,7 +238,7 @@ TEST(TorchFile, reads_what_pytorch_writes) {
     EXPECT_EQ(t->type, e["type"]) << name;
     if (!dtype_of_torch(t->type)) continue;
     store.add_tensor({name, t->dtype(), t->shape}, {{Shape(t->shape.size(), 0), t->shape, t->strides, 0, t->position}});
-    EXPECT_EQ(sha256(read_all(store, store.at(name))), e["sha256"]) << name;
+    EXPECT_EQ(sha256(read_tensor(store, store.at(name))), e["sha256"]) << name;
   }
   EXPECT_EQ(file.root().find("args")->text, "argparse.Namespace");
   EXPECT_EQ(pickle_integer(file.root().find("args")->find("num_layers"), ""), 3);
