@@ -2,7 +2,7 @@
 
 As make.py, of which it takes weights, optimizer and file names, but for batches of masked text:
   batch0 ... batch9   input_ids, token_type_ids, attention_mask (0: padding, at the end), labels (-100: not predicted), i32
-                      [batch, seq], and next_sentence_label [batch]
+                      [batch, seq], and next_sentence_label [batch] where the class takes it
   logits, binary_logits, loss   of batch0; the loss is that of masked tokens plus that of the two segments' order
 """
 import pathlib
@@ -39,12 +39,10 @@ def random_batches(vocab_size, generator):
     return out
 
 
-def forward(model, batch):
-    keys = ["input_ids", "attention_mask", "token_type_ids", "labels"]
-    if hasattr(model.cls, "seq_relationship"):
-        keys.append("next_sentence_label")
-    out = model(**{k: batch[k] for k in keys})
-    return out
+def of_class(model, batches):
+    """Without what the class does not take."""
+    has_pairs = hasattr(model.cls, "seq_relationship")
+    return [{k: v for k, v in b.items() if has_pairs or k != "next_sentence_label"} for b in batches]
 
 
 def case(name):
@@ -52,13 +50,17 @@ def case(name):
     generator = torch.Generator().manual_seed(sum(map(ord, name)))
     model = kind(config).eval()
     random_weights(model, generator)
-    batches = random_batches(config.vocab_size, generator)
+    batches = of_class(model, random_batches(config.vocab_size, generator))
     folder = pathlib.Path(__file__).parent / name
     folder.mkdir(exist_ok=True)
     model.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
+    write(folder, model, batches)
+
+
+def write(folder, model, batches):
     golden = {f"batch{i}.{k}": v.int() for i, b in enumerate(batches) for k, v in b.items()}
-    out = forward(model, batches[0])
+    out = model(**batches[0])
     model.zero_grad()
     out.loss.backward()
     golden["loss"] = out.loss.detach().reshape(1)
@@ -75,7 +77,7 @@ def case(name):
     losses, norms = [], []
     for batch in batches:
         optimizer.zero_grad()
-        loss = forward(model, batch).loss
+        loss = model(**batch).loss
         loss.backward()
         norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0))
         optimizer.step()

@@ -18,13 +18,19 @@ std::vector<i32> lengths_of(const std::vector<i32>& mask, i64 seq_length) {
   return out;
 }
 
+std::vector<i32> ints_or(GoldenFile& golden, const std::string& name, i64 count, i32 otherwise) {
+  return golden.has(name) ? golden.ints(name) : std::vector<i32>(size_t(count), otherwise);
+}
+
+// What a class of transformers need not be given is what it takes then: one type, and no padding.
 Batch of_text(GoldenFile& golden, const std::string& at, const char* text, const char* types, const char* mask) {
   Batch b;
   const Shape& shape = golden.shape(at + text);
   b.sequences = shape.at(0), b.seq_length = shape.at(1);
-  b.ints("tokens") = golden.ints(at + text), b.ints("types") = golden.ints(at + types);
+  const i64 tokens = b.sequences * b.seq_length;
+  b.ints("tokens") = golden.ints(at + text), b.ints("types") = ints_or(golden, at + types, tokens, 0);
   b.ints("labels") = golden.ints(at + "labels");
-  b.ints("lengths") = lengths_of(golden.ints(at + mask), b.seq_length);
+  b.ints("lengths") = lengths_of(ints_or(golden, at + mask, tokens, 1), b.seq_length);
   b.longs("rows").resize(size_t(b.sequences));
   std::iota(b.longs("rows").begin(), b.longs("rows").end(), i64{0});
   return b;
@@ -40,11 +46,11 @@ Batch megatron_bert_batch(GoldenFile& golden, int i) {
   return b;
 }
 
-Batch hf_bert_batch(GoldenFile& golden, int i) {
+Batch hf_bert_batch(GoldenFile& golden, int i, bool pairs) {
   const std::string at = fmt::format("batch{}.", i);
   Batch b = of_text(golden, at, "input_ids", "token_type_ids", "attention_mask");
   for (const i32 label : b.ints("labels")) b.floats("loss_mask").push_back(label == -100 ? 0.0f : 1.0f);
-  b.ints("is_random") = golden.ints(at + "next_sentence_label");
+  b.ints("is_random") = pairs ? golden.ints(at + "next_sentence_label") : std::vector<i32>(size_t(b.sequences), 0);
   return b;
 }
 

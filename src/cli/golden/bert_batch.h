@@ -7,9 +7,9 @@ namespace megalith {
 // batchI.text, types, labels, loss_mask, padding_mask [b,s] and is_random [b], as Megatron's samples.
 Batch megatron_bert_batch(GoldenFile& golden, int i);
 
-// batchI.input_ids, token_type_ids, attention_mask, labels (-100: not predicted) [b,s] and next_sentence_label [b], as
-// transformers reads them.
-Batch hf_bert_batch(GoldenFile& golden, int i);
+// batchI.input_ids, token_type_ids, attention_mask, labels (-100: not predicted) [b,s] and, of a model of pairs,
+// next_sentence_label [b], as transformers reads them.
+Batch hf_bert_batch(GoldenFile& golden, int i, bool pairs);
 
 // How many tokens of the batch count in the loss.
 double counted_tokens(const Batch& batch);

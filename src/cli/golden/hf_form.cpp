@@ -118,7 +118,7 @@ class HfForm {
   bool has_pairs() const { return is_bert() && hf_.model.bert.binary_head(); }
   Batch batch(int i) {
     if (hf_.model.is_t5()) return hf_t5_batch(golden_, i);
-    return is_bert() ? hf_bert_batch(golden_, i) : golden_.batch(i);
+    return is_bert() ? hf_bert_batch(golden_, i, has_pairs()) : golden_.batch(i);
   }
 
   // transformers' classes of BERT give the row of the padding no gradient where it is looked up.
