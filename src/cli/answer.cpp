@@ -47,6 +47,8 @@ void answer(const AnswerRequest& request, const StoredModel& stored, const Token
   load_named_weights(request.load, request.ckpt_step, generator.weights());
   std::vector<i32> made = generator.generate(text, ends.start, request.tokens, ends.stops, request.sampling);
   if (!made.empty() && std::ranges::count(ends.stops, made.back()) > 0) made.pop_back();
+  // A model may have more ids than its tokenizer: they stand for no text.
+  if (tokenizer) std::erase_if(made, [&](i32 id) { return id >= tokenizer->vocab_size(); });
   log::say("{}", tokenizer ? tokenizer->decode(made) : fmt::format("{}", fmt::join(made, " ")));
 }
 

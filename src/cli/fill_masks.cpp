@@ -53,10 +53,14 @@ void fill_masks(const MaskedPrompt& prompt, const ModelConfig& model, const Toke
   const MaskedText text = tokenize(prompt.text, tokenizer);
   MaskFiller filler(model, prompt.compute, i64(text.tokens.size()), backend);
   load_named_weights(prompt.load, prompt.ckpt_step, filler.weights());
-  const auto guesses = filler.guess(text.tokens, text.masks, prompt.guesses);
+  const auto guesses = filler.guess(text.tokens, text.masks, prompt.guesses, tokenizer.vocab_size());
   std::string filled = prompt.text;
-  for (const std::vector<Guess>& best : guesses)
-    filled.replace(filled.find(kMask), kMask.size(), text_of(tokenizer, best.at(0).token));
+  size_t at = 0;
+  for (const std::vector<Guess>& best : guesses) {
+    const std::string token = text_of(tokenizer, best.at(0).token);
+    at = filled.find(kMask, at);
+    filled.replace(at, kMask.size(), token), at += token.size();  // it may be a mask itself
+  }
   log::say("{}", filled);
   for (size_t i = 0; i < guesses.size(); ++i) {
     std::string line = fmt::format("{} {}:", kMask, i + 1);

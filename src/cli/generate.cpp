@@ -44,6 +44,14 @@ void list_fields(GenerateFlags& c, config::FieldList& f) {
   list_fields(c.tokenizer, f);
 }
 
+// Of a BERT: flags of drawing tokens would say nothing.
+void check_draws_nothing(const GenerateFlags& c) {
+  check(c.sampling.temperature == 1 && c.sampling.top_p == 0 &&
+            c.tokens_to_generate == GenerateFlags().tokens_to_generate,
+        "BERT fills masks with the likeliest tokens: leave out --greedy, --temperature, --top-p and "
+        "--tokens-to-generate; --top-k N lists N of them");
+}
+
 }  // namespace
 
 int command_generate(int argc, const char* const* argv) {
@@ -70,6 +78,7 @@ int command_generate(int argc, const char* const* argv) {
   if (is_bert || own_t5) c.tokenizer.hf_no_special_tokens = stored.tokenizer.hf_no_special_tokens = true;
   auto tokenizer = find_tokenizer(c.tokenizer, stored, c.load);
   if (is_bert) {
+    check_draws_nothing(c);
     check(tokenizer != nullptr, "{} names no tokenizer: give --tokenizer-type BertWordPieceLowerCase --vocab-file FILE",
           c.load);
     const i64 guesses = c.sampling.top_k > 0 ? c.sampling.top_k : kGuesses;

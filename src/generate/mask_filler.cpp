@@ -21,11 +21,12 @@ Batch batch_of(std::span<const i32> text) {
   return b;
 }
 
-std::vector<Guess> likeliest(std::span<const float> logits, i64 count) {
+// Of the first `known` ids; probabilities are over all.
+std::vector<Guess> likeliest(std::span<const float> logits, i64 count, i64 known) {
   const double most = *std::ranges::max_element(logits);
   double sum = 0;
   for (const float x : logits) sum += std::exp(double(x) - most);
-  std::vector<i32> order(logits.size());
+  std::vector<i32> order(std::min(logits.size(), size_t(known)));
   std::iota(order.begin(), order.end(), 0);
   const auto end = order.begin() + std::min(count, i64(order.size()));
   std::partial_sort(order.begin(), end, order.end(), [&](i32 a, i32 b) {
@@ -53,7 +54,8 @@ MaskFiller::MaskFiller(const ModelConfig& model, DType compute, i64 length, cons
   state_ = std::make_unique<ModelState>(step_, *interpreter_);
 }
 
-std::vector<std::vector<Guess>> MaskFiller::guess(std::span<const i32> text, std::span<const i64> at, i64 count) {
+std::vector<std::vector<Guess>> MaskFiller::guess(std::span<const i32> text, std::span<const i64> at, i64 count,
+                                                  i64 known) {
   check(i64(text.size()) == model_.seq_length, "a text of {} tokens for a plan of {}", text.size(), model_.seq_length);
   for (const i32 id : text)
     check(id >= 0 && id < model_.vocab_size, "token {} is outside the vocabulary of {}", id, model_.vocab_size);
@@ -72,7 +74,7 @@ std::vector<std::vector<Guess>> MaskFiller::guess(std::span<const i32> text, std
       logits[v] = type.dtype == DType::bf16 ? float(reinterpret_cast<const bf16*>(bytes.data())[i])
                                             : reinterpret_cast<const float*>(bytes.data())[i];
     }
-    out.push_back(likeliest(logits, count));
+    out.push_back(likeliest(logits, count, known));
   }
   return out;
 }

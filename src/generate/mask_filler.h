@@ -20,9 +20,10 @@ class MaskFiller {
 
   ModelState& weights() { return *state_; }
 
-  // For each position of `at` the `count` likeliest tokens, the likeliest first. Error if the text is not of `length`
-  // tokens, or holds an id outside the vocabulary.
-  std::vector<std::vector<Guess>> guess(std::span<const i32> text, std::span<const i64> at, i64 count);
+  // For each position of `at` the `count` likeliest tokens of the first `known` ids, the likeliest first. A model may
+  // have more ids than its tokenizer. Error if the text is not of `length` tokens, or holds an id outside the
+  // vocabulary.
+  std::vector<std::vector<Guess>> guess(std::span<const i32> text, std::span<const i64> at, i64 count, i64 known);
 
  private:
   ModelConfig model_;

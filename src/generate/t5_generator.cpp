@@ -20,17 +20,21 @@ void add_new(std::vector<Parameter>& to, const std::vector<Parameter>& from) {
     if (std::ranges::find(to, p.name, &Parameter::name) == to.end()) to.push_back(p);
 }
 
-void check_length(const ModelConfig& model, const char* what, i64 length) {
-  check(length > 0, "{} has no tokens: give at least one", what);
-  check(model.position_embedding_type != PositionEmbedding::learned_absolute || length <= model.max_position_embeddings,
-        "{} has {} tokens, but the model has {} positions: shorten it", what, length, model.max_position_embeddings);
+void check_lengths(const ModelConfig& model, i64 source, i64 length) {
+  check(source > 0, "the prompt has no tokens: give at least one");
+  check(length > 0, "an answer of {} tokens: ask for one or more", length);
+  if (model.position_embedding_type != PositionEmbedding::learned_absolute) return;
+  const i64 most = model.max_position_embeddings;
+  check(source <= most, "the prompt has {} tokens, but the model has {} positions: shorten it", source, most);
+  check(length <= most, "--tokens-to-generate is {}, but the model has {} positions: give {} or less", length, most,
+        most);
 }
 
 }  // namespace
 
 T5Generator::T5Generator(const ModelConfig& model, DType compute, i64 source, i64 length, const Backend& backend)
     : model_(model), source_(source), length_(length) {
-  check_length(model, "the prompt", source), check_length(model, "the answer", length);
+  check_lengths(model, source, length);
   const T5DecodeShape shape{source, length, precision_of(model_, compute)};
   for (Graph* g : {&encoding_, &decoding_}) {
     Builder b(*g);
