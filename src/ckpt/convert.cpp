@@ -179,6 +179,7 @@ HfConfig hf_config_of(const AnyCheckpoint& from, const ConvertOptions& options) 
   if (hf.bos_token_ids.empty()) hf.bos_token_ids = options.bos_token_ids;
   if (hf.eos_token_ids.empty()) hf.eos_token_ids = options.eos_token_ids;
   if (hf.pad_token_ids.empty()) hf.pad_token_ids = options.pad_token_ids;
+  if (!hf.decoder_start) hf.decoder_start = options.decoder_start;
   return hf;
 }
 
@@ -196,7 +197,7 @@ i64 write_hf(const AnyCheckpoint& from, const Target& target, const ConvertOptio
   const HfConfig hf = hf_config_of(from, options);
   if (!files.has(kGenerationConfig)) files.made.emplace(kGenerationConfig, write_generation_config(hf));
   export_hf(target.dir, hf, from.tensors, shards);
-  return i64(hf_mapping(*hf.family, hf.model).theirs.size());
+  return i64(hf_written_mapping(*hf.family, hf.model).theirs.size());
 }
 
 // What a conversion makes to write in, and what of it is empty at the end, as after a refusal, goes again.

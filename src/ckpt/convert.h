@@ -14,6 +14,7 @@ struct ConvertOptions {
   std::map<std::string, std::string> made_files{};  // texts to place beside them, or instead of them, by name
   // The tokenizer's, for a Hugging Face model that does not say where it came from, or whose origin tells none.
   std::vector<i64> bos_token_ids{}, eos_token_ids{}, pad_token_ids{};
+  std::optional<i64> decoder_start{};
 };
 
 // Writes `from` to `dir`: an iteration of a --save directory (native, torch_dist) or a model directory (hf), with the

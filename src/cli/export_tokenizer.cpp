@@ -6,6 +6,7 @@
 #include "ckpt/tensors/files.h"
 #include "resume/checkpointing.h"
 #include "tokens/tokenizer.h"
+#include "train/t5_tokens.h"
 
 namespace megalith {
 
@@ -69,6 +70,12 @@ void tell_ids(const Tokenizer& t, i64 vocab_size, ConvertOptions& options) {
   tell(t.bos(), options.bos_token_ids), tell(t.eod(), options.eos_token_ids), tell(t.pad(), options.pad_token_ids);
 }
 
+// What the samples of a T5 begin and end with, and are filled up with.
+void tell_t5_ids(const Tokenizer* t, i64 vocab_size, ConvertOptions& options) {
+  const T5Tokens tokens = t ? t5_tokens(*t) : last_t5_tokens(vocab_size);
+  options.decoder_start = tokens.bos, options.eos_token_ids = {tokens.eos}, options.pad_token_ids = {tokens.pad};
+}
+
 void tell_class(const SideFiles& files, const TokenizerConfig& config, const Tokenizer& t, ConvertOptions& options) {
   ordered_json told = class_of(files, config);
   if (told.is_null()) return log::say("{} has no files that transformers reads: no tokenizer is written", t.name());
@@ -94,8 +101,10 @@ void describe_tokenizer(const AnyCheckpoint& from, bool by_files, ConvertOptions
   if (config.type.empty()) config = tokenizer_of(files);
   if (config.vocab_size == 0) config.vocab_size = from.model->vocab_size;  // NullTokenizer's, which is the model's
   const auto tokenizer = open_tokenizer(config);
+  if (tokenizer) tell_ids(*tokenizer, from.model->vocab_size, options);
+  if (from.model->is_t5() && (tokenizer || config.type.empty()))
+    tell_t5_ids(tokenizer.get(), from.model->vocab_size, options);
   if (!tokenizer) return;
-  tell_ids(*tokenizer, from.model->vocab_size, options);
   if (from.hf_config.empty()) tell_class(files, config, *tokenizer, options);
 }
 

@@ -1,6 +1,7 @@
 // pretrain-bert as a user runs it: training, resuming, ranks' worth of losses, masks filled in, formats.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/golden.h"
@@ -85,9 +86,20 @@ TEST_F(BertRuns, ReadsWordsAndFillsMasks) {
                           "--train-iters 150 --save-interval 150 --save " +
                           *this / "ck";
   must(run);
-  const auto fill = [&](const std::string& prompt) {
-    return run_program("megalith", {"generate", "--device", "cpu", "--load", *this / "ck", "--tokenizer-type",
-                                    "BertWordPieceLowerCase", "--vocab-file", *this / "vocab.txt", "--prompt", prompt});
+  const auto fill = [&](const std::string& prompt, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> line = {"generate",
+                                     "--device",
+                                     "cpu",
+                                     "--load",
+                                     *this / "ck",
+                                     "--tokenizer-type",
+                                     "BertWordPieceLowerCase",
+                                     "--vocab-file",
+                                     *this / "vocab.txt",
+                                     "--prompt",
+                                     prompt};
+    line.insert(line.end(), more.begin(), more.end());
+    return run_program("megalith", line);
   };
   const Ran filled = fill("the green fox [MASK] . the blue cat eats .");
   EXPECT_EQ(filled.exit_code, 0) << filled.err;
@@ -97,6 +109,14 @@ TEST_F(BertRuns, ReadsWordsAndFillsMasks) {
                           " --split 0,100,0 --eval-iters 2 --micro-batch-size 4 --global-batch-size 4");
   EXPECT_NE(judged.out.find("| sop loss "), std::string::npos) << judged.out;
   expect_refused(fill("no mask"), "--prompt has no [MASK]");
+  const Ran listed = fill("[MASK] fox [MASK] .", {"--top-k", "100"});  // the whole vocabulary
+  EXPECT_EQ(std::ranges::count(listed.out, ','), 2 * 17) << listed.out;
+  // A model with more ids than its tokenizer has tokens: only those are told.
+  const Ran fewer = fill("a [MASK]", {"--top-k", "100", "--load", golden("bert")});
+  EXPECT_EQ(fewer.exit_code, 0) << fewer.err;
+  EXPECT_EQ(std::ranges::count(fewer.out, ','), 17) << fewer.out;
+  expect_refused(fill("a [MASK]", {"--greedy"}), "BERT fills masks with the likeliest tokens: leave out --greedy");
+  expect_refused(fill("a [MASK]", {"--tokens-to-generate", "3"}), "leave out --greedy");
 }
 
 TEST_F(BertRuns, GoesToOtherFormatsAndBack) {
@@ -126,6 +146,12 @@ TEST_F(BertRuns, RefusesWhatIsNotBuilt) {
   expect_refused(
       "pretrain-gpt --device cpu --mock-data --micro-batch-size 1 --train-iters 2 --lr 1 --load " + *this / "ck",
       "holds a BERT, and this command trains a GPT");
+  const auto to_hf = [&](const std::string& model) {
+    return megalith("convert --to hf --load " + *this / model + " --save " + *this / "hf");
+  };
+  expect_refused(to_hf("ck"), "can express this model: as bert the model would have activation = gelu, not gelu_tanh");
+  must(line("--train-iters 1 --gelu --bert-no-binary-head --save-interval 1 --save " + *this / "untyped"));
+  expect_refused(to_hf("untyped"), "this model has none: train with --bert-token-types 1");
 }
 
 }  // namespace

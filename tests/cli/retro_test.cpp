@@ -114,6 +114,8 @@ TEST_F(RetroRuns, GoesOnFromACheckpointWithTheSameDigits) {
       const std::string at = fmt::format("{} {}", i, key);
       EXPECT_EQ(whole.at(at), parts.at(at)) << at;
     }
+  expect_refused("convert --to hf --load " + *this / "saved" + " --save " + *this / "hf",
+                 "Hugging Face has no RETRO: write native");
 }
 
 // Of the samples of a file of neighbours, each gets those of another one.

@@ -123,6 +123,11 @@ TEST_F(T5Runs, TrainsOnABertVocabularyWithSentinels) {
 
   const Ran ran = answer(*this / "ck", "<extra_id_0> red fox runs . the green fox runs .");
   EXPECT_TRUE(ran.out.starts_with("<extra_id_0>")) << ran.out;  // what every answer begins with
+  expect_refused("generate --device cpu --prompt fox --load " + *this / "ck",
+                 "--tokens-to-generate is 64, but the model has 24 positions: give 24 or less");
+  // A model with more ids than its tokenizer has tokens answers with text all the same.
+  must("generate --device cpu --greedy --prompt fox --load " + golden("t5_v11") + " " + tokenizer +
+       " --vocab-extra-ids 10");
 }
 
 TEST_F(T5Runs, ADryRunMakesNoSamples) {

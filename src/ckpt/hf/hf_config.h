@@ -21,6 +21,7 @@ struct HfConfig {
   std::optional<Fp8Blocks> fp8{};  // read: weights are codes of 8 bits with scales; never written
   bool may_lack_head = false;      // read: the class is one without a head (LlamaModel), or none is named
   std::vector<i64> bos_token_ids{}, eos_token_ids{}, pad_token_ids{};  // empty: none
+  std::optional<i64> decoder_start{};  // of an encoder-decoder: the token that answers begin with
 };
 
 // `where` names the text in messages. Accepts the keys of transformers 4 and 5. Families by architectures[0], else

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "ckpt/hf/hf_config.h"
+#include "ckpt/hf/hf_token_ids.h"
 
 namespace megalith {
 namespace {
@@ -75,6 +76,7 @@ std::string write_hf_config(const HfConfig& config) {
   j["bos_token_id"] = ids(config.bos_token_ids);
   j["eos_token_id"] = ids(config.eos_token_ids);
   j["pad_token_id"] = ids(config.pad_token_ids);
+  if (m.is_t5()) j["decoder_start_token_id"] = config.decoder_start.value_or(kT5Start);
   std::string text = j.dump(2) + "\n";
   check_survives(config, text);
   return text;

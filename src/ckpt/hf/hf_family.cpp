@@ -122,6 +122,7 @@ const HfFamily& choose_hf_family(const ModelConfig& model) {
   check_sizes_known(model);
   std::vector<std::string> reasons;
   for (const HfFamily* family : hf_families()) {
+    if (family->kind != model.architecture) continue;
     try {
       write_hf_config({.family = family, .model = model});
       return *family;
@@ -130,6 +131,7 @@ const HfFamily& choose_hf_family(const ModelConfig& model) {
       reasons.emplace_back(reason.substr(reason.starts_with(kMark) ? kMark.size() : 0));
     }
   }
+  check(!reasons.empty(), "[hf] Hugging Face has no {}: write native", name_of(model.architecture));
   fail("[hf] no Hugging Face architecture that we write can express this model: {}", fmt::join(reasons, "; "));
 }
 

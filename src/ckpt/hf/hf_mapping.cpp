@@ -183,6 +183,18 @@ HfMapping hf_mapping(const HfFamily& family, const ModelConfig& model) {
   return model.is_t5() ? hf_t5_mapping(model) : HfBuilder(family.names(model), model).build();
 }
 
+HfMapping hf_written_mapping(const HfFamily& family, const ModelConfig& model) {
+  HfMapping map = hf_mapping(family, model);
+  const auto bias = std::ranges::find(map.theirs, kBertHeadBias, &NamedShape::name);
+  if (bias == map.theirs.end()) return map;
+  const std::size_t first = std::size_t(bias - map.theirs.begin());
+  TensorLink link = *std::ranges::find(map.links, first, &TensorLink::theirs);
+  link.theirs = map.theirs.size();
+  map.theirs.push_back({std::string(kBertBias), bias->shape});
+  map.links.push_back(link);
+  return map;
+}
+
 HfMapping hf_parameter_mapping(const HfFamily& family, const ModelConfig& model) {
   if (model.is_t5()) return hf_t5_mapping(model);
   HfNames names = family.names(model), usual;

@@ -19,6 +19,9 @@
 
 namespace megalith {
 
+// The two names of the bias of BERT's logits. Untied, it is the second one that counts.
+inline constexpr std::string_view kBertBias = "cls.predictions.bias", kBertHeadBias = "cls.predictions.decoder.bias";
+
 struct HfMapping : TensorMapping {
   std::string prefix;  // which some files leave out of the names: "transformer.", "model.", ...
   std::string head;    // name of the output head's tensor, also when tied
@@ -27,6 +30,9 @@ struct HfMapping : TensorMapping {
 
 // Names and shapes for a resolved model; vocabulary rows are the true ones.
 HfMapping hf_mapping(const HfFamily& family, const ModelConfig& model);
+
+// For writing: with the second name that an untied BERT has for the bias of its logits. transformers asks for both.
+HfMapping hf_written_mapping(const HfFamily& family, const ModelConfig& model);
 
 // Of an encoder-decoder (t5_mapping.cpp), which the other two ask.
 HfMapping hf_t5_mapping(const ModelConfig& model);

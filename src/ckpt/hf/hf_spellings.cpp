@@ -6,8 +6,6 @@
 
 namespace megalith {
 
-static constexpr std::string_view kBertBias = "cls.predictions.bias", kBertHeadBias = "cls.predictions.decoder.bias";
-
 std::vector<std::string> hf_head_names() {
   std::vector<std::string> names;
   for (const HfFamily* family : hf_families()) {

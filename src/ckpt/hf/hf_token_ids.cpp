@@ -30,6 +30,8 @@ void read_token_ids(const JsonFields& f, HfConfig& c) {
   c.bos_token_ids = read_ids(f, "bos_token_id", ids.bos);
   c.eos_token_ids = read_ids(f, "eos_token_id", ids.eos);
   c.pad_token_ids = read_ids(f, "pad_token_id", ids.pad);
+  const std::vector<i64> starts = read_ids(f, "decoder_start_token_id", {});
+  if (c.model.is_t5() && !starts.empty()) c.decoder_start = starts[0];
 }
 
 std::string write_generation_config(const HfConfig& config) {
@@ -42,6 +44,7 @@ std::string write_generation_config(const HfConfig& config) {
   };
   put("bos_token_id", config.bos_token_ids), put("eos_token_id", config.eos_token_ids);
   put("pad_token_id", config.pad_token_ids);
+  if (config.model.is_t5()) j["decoder_start_token_id"] = config.decoder_start.value_or(kT5Start);
   return j.dump(2) + "\n";
 }
 

@@ -20,6 +20,9 @@ std::vector<i64> hf_ends_of_text(const std::string& dir, const std::string& conf
 // The token that a decoder's text begins with by the text of a config.json; none if it does not say.
 std::optional<i64> hf_decoder_start(const std::string& config);
 
+// What answers of a T5 begin with where nobody says.
+inline constexpr i64 kT5Start = 0;
+
 // Text of a generation_config.json with the ids of config.json.
 inline constexpr const char* kGenerationConfig = "generation_config.json";
 std::string write_generation_config(const HfConfig& config);

@@ -222,7 +222,7 @@ void export_hf_as_is(const std::string& dir, const std::string& config_json, con
 void export_hf(const std::string& dir, const HfConfig& config, std::shared_ptr<const TensorReader> logical,
                const HfExportOptions& options) {
   const std::string text = write_hf_config(config);
-  const MappedTensors theirs(std::move(logical), hf_mapping(*config.family, config.model), MapTo::theirs,
+  const MappedTensors theirs(std::move(logical), hf_written_mapping(*config.family, config.model), MapTo::theirs,
                              {.type = options.type});
   export_hf_as_is(dir, text, theirs, options);
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ckpt/hf/hf_mapping.h"
+#include "ckpt/hf/hf_token_ids.h"
 #include "ckpt/hf/hf_weights.h"
 #include "cli/golden/bert_batch.h"
 #include "cli/golden/golden_file.h"
@@ -117,7 +118,8 @@ class HfForm {
   bool is_bert() const { return hf_.model.architecture == Architecture::bert; }
   bool has_pairs() const { return is_bert() && hf_.model.bert.binary_head(); }
   Batch batch(int i) {
-    if (hf_.model.is_t5()) return hf_t5_batch(golden_, i);
+    const i64 pad = hf_.pad_token_ids.empty() ? 0 : hf_.pad_token_ids[0];
+    if (hf_.model.is_t5()) return hf_t5_batch(golden_, i, i32(hf_.decoder_start.value_or(kT5Start)), i32(pad));
     return is_bert() ? hf_bert_batch(golden_, i, has_pairs()) : golden_.batch(i);
   }
 

@@ -30,13 +30,14 @@ Batch megatron_t5_batch(GoldenFile& golden, int i) {
   return b;
 }
 
-Batch hf_t5_batch(GoldenFile& golden, int i) {
+Batch hf_t5_batch(GoldenFile& golden, int i, i32 start, i32 pad) {
   const std::string at = fmt::format("batch{}.", i);
   Batch b = encoder_text(golden, at, "input_ids", "attention_mask");
   const std::vector<i32> labels = golden.ints(at + "labels");
   const size_t length = labels.size() / size_t(b.sequences);
   for (size_t k = 0; k < labels.size(); ++k) {
-    b.ints("decoder_tokens").push_back(k % length == 0 ? 0 : std::max(0, labels[k - 1]));
+    const bool first = k % length == 0;
+    b.ints("decoder_tokens").push_back(first ? start : labels[k - 1] >= 0 ? labels[k - 1] : pad);
     b.floats("loss_mask").push_back(labels[k] >= 0 ? 1.0f : 0.0f);
   }
   b.ints("labels") = labels;

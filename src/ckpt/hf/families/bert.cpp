@@ -36,6 +36,8 @@ void read_bert(const JsonFields& f, ModelConfig& m, bool post_norm) {
 }
 
 void write_bert(const ModelConfig& m, nlohmann::ordered_json& j) {
+  check(m.bert.token_types > 0,
+        "Hugging Face's BERT has token types, and this model has none: train with --bert-token-types 1");
   if (m.bert.no_binary_head) {
     std::string name = j["architectures"][0];
     j["architectures"][0] = name.replace(name.find("ForPreTraining"), std::string::npos, "ForMaskedLM");
@@ -79,6 +81,7 @@ const HfFamily family = {.name = "bert",
                          .architecture = "BertForPreTraining",
                          .other_architecture = "BertForMaskedLM",
                          .ids = {.pad = 0},
+                         .kind = Architecture::bert,
                          .read = [](const JsonFields& f, ModelConfig& m) { read_bert(f, m, true); },
                          .write = write_bert,
                          .names = names};

@@ -55,6 +55,7 @@ struct HfFamily {
   std::string_view architecture;             // the class with a head, e.g. "GPTNeoXForCausalLM"
   std::string_view other_architecture = "";  // another class of the family that is read, "BertForMaskedLM"
   HfClassIds ids = {};
+  Architecture kind = Architecture::gpt;  // what its models are
   // config.json -> model, and back. Sizes of the vocabulary, ids and types are read and written for all families alike.
   void (*read)(const JsonFields& f, ModelConfig& m) = nullptr;
   void (*write)(const ModelConfig& m, nlohmann::ordered_json& j) = nullptr;

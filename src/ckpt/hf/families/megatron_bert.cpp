@@ -14,6 +14,7 @@ const HfFamily family = {.name = "megatron-bert",
                          .architecture = "MegatronBertForPreTraining",
                          .other_architecture = "MegatronBertForMaskedLM",
                          .ids = {.pad = 0},
+                         .kind = Architecture::bert,
                          .read = [](const JsonFields& f, ModelConfig& m) { read_bert(f, m, false); },
                          .write = write_bert,
                          .names = names};

@@ -62,13 +62,13 @@ static void write(const ModelConfig& m, nlohmann::ordered_json& j) {
   j["relative_attention_max_distance"] = m.t5.relative_attention_max_distance;
   j["scale_decoder_outputs"] = m.t5.scale_decoder_outputs;
   j["is_encoder_decoder"] = true;
-  j["decoder_start_token_id"] = 0;
 }
 
 extern const HfFamily family;
 const HfFamily family = {.name = "t5",
                          .architecture = "T5ForConditionalGeneration",
                          .ids = {.eos = 1, .pad = 0},
+                         .kind = Architecture::t5,
                          .read = read,
                          .write = write};
 
