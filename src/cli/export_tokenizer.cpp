@@ -89,6 +89,7 @@ void tell_class(const SideFiles& files, const TokenizerConfig& config, const Tok
     if (!text.empty() && !told.contains(key)) told[key] = text;
   };
   name("bos_token", t.bos()), name("eos_token", t.eod()), name("pad_token", t.pad());
+  for (i64 i = 0; i < config.vocab_extra_ids; ++i) told["additional_special_tokens"].push_back(sentinel_name(i));
   options.made_files[kConfig] = told.dump(2) + "\n";
 }
 

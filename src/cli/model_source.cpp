@@ -2,13 +2,17 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/log.h"
+#include "base/parse_json.h"
 #include "ckpt/hf/hf_config.h"
 #include "ckpt/native/checkpoint_layout.h"
+#include "ckpt/tensors/files.h"
 #include "cli/absent_tokenizer.h"
 #include "cli/hub_names.h"
 #include "resume/non_persistent.h"
@@ -18,6 +22,20 @@ namespace megalith {
 
 namespace fs = std::filesystem;
 
+// Of a directory with a vocab.txt, as BertTokenizer of transformers reads it; sentinels lie behind the vocabulary.
+static TokenizerConfig tokenizer_of_words(const std::string& dir, TokenizerConfig c) {
+  c.type = "BertWordPieceLowerCase", c.vocab_file = dir + "/vocab.txt";
+  const std::string path = dir + "/tokenizer_config.json";
+  if (!fs::exists(path)) return c;
+  const auto told = parse_json<nlohmann::json>(read_text(path));
+  check(told.is_object(), "{} is not a JSON object", path);
+  if (const auto lower = told.find("do_lower_case"); lower != told.end() && *lower == false)
+    c.type = "BertWordPieceCase";
+  if (const auto more = told.find("additional_special_tokens"); more != told.end() && more->is_array())
+    while (std::ranges::count(*more, nlohmann::json(sentinel_name(c.vocab_extra_ids))) > 0) ++c.vocab_extra_ids;
+  return c;
+}
+
 TokenizerConfig choose_tokenizer(const TokenizerConfig& flags, const StoredModel& stored, const std::string& dir) {
   TokenizerConfig c = flags;
   if (!flags.type.empty()) {
@@ -26,6 +44,7 @@ TokenizerConfig choose_tokenizer(const TokenizerConfig& flags, const StoredModel
   }
   if (!stored.tokenizer.type.empty()) return stored.tokenizer;
   c = {};
+  c.hf_no_special_tokens = flags.hf_no_special_tokens;
   if (fs::exists(dir + "/tokenizer.json")) {
     c.type = "HuggingFaceTokenizer", c.tokenizer_model = dir;
   } else if (fs::exists(dir + "/vocab.json") && fs::exists(dir + "/merges.txt")) {
@@ -34,6 +53,8 @@ TokenizerConfig choose_tokenizer(const TokenizerConfig& flags, const StoredModel
     if (says_more) c.type = "HuggingFaceTokenizer", c.tokenizer_model = dir;
     if (says_more) return c;
     c.type = "GPT2BPETokenizer", c.vocab_file = dir + "/vocab.json", c.merge_file = dir + "/merges.txt";
+  } else if (fs::exists(dir + "/vocab.txt")) {
+    return tokenizer_of_words(dir, c);
   }
   return c;
 }

@@ -133,6 +133,20 @@ TEST_F(BertRuns, GoesToOtherFormatsAndBack) {
   }
 }
 
+// A Hugging Face directory with a vocab.txt alone names its tokenizer.
+TEST_F(BertRuns, FillsMasksOfAnExport) {
+  for (const char* type : {"BertWordPieceLowerCase", "BertWordPieceCase"}) {
+    const std::string run = *this / type, words = fmt::format(" --tokenizer-type {} --vocab-file ", type);
+    must(line("--train-iters 2 --gelu --save-interval 2 --save " + run + words + vocabulary() + " --vocab-size 0"));
+    must("convert --load " + run + " --to hf --save " + run + "-hf");
+    const auto fill = [&](const std::string& model) {
+      return run_program("megalith", {"generate", "--device", "cpu", "--load", model, "--prompt", "The [MASK] fox ."});
+    };
+    EXPECT_EQ(fill(run + "-hf").exit_code, 0) << fill(run + "-hf").err;
+    EXPECT_EQ(fill(run + "-hf").out, fill(run).out);
+  }
+}
+
 TEST_F(BertRuns, RefusesWhatIsNotBuilt) {
   const auto refused = [&](const std::string& more, const std::string& part) {
     expect_refused(line("--train-iters 1 " + more), part);

@@ -95,6 +95,17 @@ TEST_F(TransformersExport, AT5TellsWhatItsSamplesBeginWith) {
     EXPECT_EQ(told.at("eos_token_id"), 4) << file;
     EXPECT_EQ(told.at("pad_token_id"), 2) << file;
   }
+  // The export by itself reads and answers as the run: its tokenizer has the sentinels.
+  const auto tokens = nlohmann::json::parse(slurp(*this / "hf/tokenizer_config.json")).at("additional_special_tokens");
+  EXPECT_EQ(tokens.size(), 10U);
+  EXPECT_EQ(tokens.at(9), "<extra_id_9>");
+  const auto answer = [&](const std::string& model) {
+    const Ran ran = run_program("megalith", {"generate", "--device", "cpu", "--greedy", "--tokens-to-generate", "12",
+                                             "--load", *this / model, "--prompt", "The <extra_id_3> fox ."});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return ran.out;
+  };
+  EXPECT_EQ(answer("hf"), answer("run"));
   // There and back through our own format, an origin's start is kept.
   must("convert --load " + *this / "hf" + " --to native --save " + *this / "back");
   must("convert --load " + *this / "back" + " --to hf --save " + *this / "again");
