@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "base/canonical_path.h"
 #include "base/json_field.h"
@@ -253,8 +254,11 @@ void RunStart::say_filled() const {
   log::say("{}", loaded_line(load_, parallel_, checkpoint_->manifest.iteration));
 }
 
+// The system takes seconds to forget where tens of gigabytes of a snapshot were seen: nobody waits for that.
 void RunStart::let_go() {
-  if (checkpoint_) checkpoint_->tensors.reset(), checkpoint_->mark = {};
+  if (!checkpoint_) return;
+  if (is_snapshot_) std::thread([seen = std::move(checkpoint_->tensors)] {}).detach();
+  checkpoint_->tensors.reset(), checkpoint_->mark = {};
 }
 
 void load_weights(const std::string& dir, i64 iteration, ModelState& model) {

@@ -56,8 +56,13 @@ class SlotMemory {
   SlotMemory(const SlotMemory&) = delete;
   SlotMemory& operator=(const SlotMemory&) = delete;
 
-  // The system gives the pages first: one that it lacks would end the process as it is touched.
+  // The system gives the pages first: one that it lacks would end the process as it is touched. Several threads get
+  // pages at a time by madvise; fallocate, for older systems, has turns.
   std::span<std::byte> take(i64 at, i64 bytes) {
+    constexpr i64 kPage = 4096;
+    const i64 begin = at / kPage * kPage;
+    if (madvise(memory_ + begin, size_t(at + bytes - begin), MADV_POPULATE_WRITE) == 0)
+      return {memory_ + at, size_t(bytes)};
     int status = 0;
     while ((status = fallocate(fd_, 0, at, bytes)) != 0 && errno == EINTR) continue;
     check(status == 0, "the agent's memory takes no more: {}", std::strerror(errno));
@@ -148,6 +153,17 @@ SnapshotView::SnapshotView(int fd) {
 
 SnapshotView::~SnapshotView() {
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+void make_slot_room(int fd, i64 bytes, int threads, const std::atomic<bool>& is_over) {
+  struct stat s {};
+  if (fstat(fd, &s) != 0 || s.st_size > 0 || bytes == 0) return;
+  SlotMemory memory(fd, bytes);
+  std::atomic<i64> next = 0;
+  in_parallel(threads, [&](int) {
+    for (i64 at; (at = next.fetch_add(kChunkBytes)) < bytes && !is_over;)
+      memory.take(at, std::min(kChunkBytes, bytes - at));
+  });
 }
 
 void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor> tensors, int threads) {

@@ -4,6 +4,7 @@
 //   data               the rank's blocks, each at a multiple of 64 bytes
 //   account            a checkpoint's manifest; a block's key is the byte at which it begins
 #pragma once
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,6 +31,9 @@ struct Snapshot {
   std::shared_ptr<const SnapshotView> view;
 };
 
+// So many bytes of an empty slot's memory are taken from the system, which takes long for the first time. Error if
+// memory is short.
+void make_slot_room(int fd, i64 bytes, int threads, const std::atomic<bool>& is_over);
 // Until it returns the slot holds no snapshot. Error, with no snapshot there, if memory is short.
 void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor> tensors, int threads = 1);
 // Nothing where none was finished. DamagedCheckpoint if its head or account is another than was written.

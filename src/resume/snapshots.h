@@ -1,6 +1,7 @@
 // Snapshots of a run's state in the agents' memory, every few iterations. Each rank writes its own; ranks overwrite
 // one only when all of them have the next (--snapshot-steps of `megalith launch`).
 #pragma once
+#include <atomic>
 #include <future>
 #include <optional>
 #include <string>
@@ -55,6 +56,8 @@ class Snapshots {
   int next_ = 0;  // slot to write
   int made_ = 0;  // by all ranks
   bool has_written_ = false, has_room_ = false;
+  std::atomic<bool> is_over_ = false;
+  std::future<void> room_;  // of the slots
   std::optional<StateBlocks> blocks_;
   std::future<void> work_;
   std::string error_;  // of the last one

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -79,6 +80,23 @@ TEST_F(SnapshotSlot, IsWrittenBySeveralThreads) {
   expect_written(*checked(4), 2);
   flip(8 * (i64{33} << 20));
   EXPECT_NE(error_of([&] { (void)checked(4); }).find("tensor far, chunk 8"), std::string::npos);
+}
+
+// Memory that is taken ahead holds no snapshot, and the first one finds it there.
+TEST_F(SnapshotSlot, HasRoomAheadOfTheFirst) {
+  constexpr i64 kBytes = (i64{9} << 20) + 5;
+  const std::atomic<bool> is_over = false;
+  make_slot_room(file_.fd(), kBytes, 3, is_over);
+  struct stat s {};
+  ASSERT_EQ(fstat(file_.fd(), &s), 0);
+  EXPECT_EQ(s.st_size, kBytes);
+  EXPECT_GE(s.st_blocks * 512, kBytes);
+  EXPECT_FALSE(read_snapshot(file_.fd()));
+  far_ = numbers((8 << 20) / sizeof(float), 2);
+  write(4, 3);
+  expect_written(*checked(3), 4);
+  make_slot_room(file_.fd(), 2 * kBytes, 3, is_over);  // a slot in use stays as it is
+  expect_written(*checked(3), 4);
 }
 
 // Behind the head and between blocks there are bytes that nobody reads.
