@@ -11,9 +11,9 @@
 #include "cli/stack.h"
 #include "cli/training_line.h"
 #include "comm/former_ranks.h"
+#include "comm/launch_line.h"
 #include "comm/on_all_ranks.h"
 #include "device/make_backend.h"
-#include "resume/compared_snapshots.h"
 #include "train/pretrain.h"
 #include "train/run_signals.h"
 #include "train/start_age.h"
@@ -39,6 +39,31 @@ static std::unique_ptr<Backend> backend_behind(const FormerRanks& former, const 
   }
   former.wait();
   return backend ? std::move(backend) : make_backend(device, &ranks);
+}
+
+static bool stands_by(const Environment& env) { return env("MEGALITH_STANDBY") != nullptr; }
+
+// The agent says which processes it takes the place of.
+static FormerRanks stand_by(const LaunchLine& line) {
+  line.ready();
+  const auto told = line.hear();
+  check(told && told->starts_with("go"), "the agent that this rank stands by for is gone");
+  return FormerRanks([pids = told->substr(2)](const char*) { return pids.c_str(); });
+}
+
+static StartAhead start_ahead(const Environment& env, const Backend& backend, ComparedSnapshots& compared,
+                              FormerRanks& former) {
+  StartAhead ahead{.compared = &compared};
+  if (!stands_by(env)) return ahead;
+  ahead.take_over = [&, line = LaunchLine(env)] {
+    former = stand_by(line);
+    compared.begin();
+  };
+  if (backend.host_bytes())
+    ahead.find_room = [&](i64 bytes) {
+      former.wait([&] { return backend.available_bytes() - backend.peak_bytes() >= bytes; });
+    };
+  return ahead;
 }
 
 // Faults that are planted. An iteration that a launch makes again is not struck again.
@@ -81,8 +106,9 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
     return 0;
   }
   settle_drivers();
-  ComparedSnapshots ahead(SnapshotFds::from(env), place);
-  const FormerRanks former(env);
+  ComparedSnapshots compared(SnapshotFds::from(env), place);
+  FormerRanks former(env);
+  if (!stands_by(env)) compared.begin();
   const std::unique_ptr<Ranks> ranks =
       join(place, {.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes});
   if (!options.train.dry_run || ranks->size() > 1) options.parallel.world_size = ranks->size();
@@ -105,7 +131,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
       if (!backend) backend = backend_behind(former, options.train.device, *ranks);
     });
-    return pretrain(std::move(options), *backend, *ranks, &ahead);
+    return pretrain(std::move(options), *backend, *ranks, start_ahead(env, *backend, compared, former));
   });
 }
 

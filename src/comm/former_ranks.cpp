@@ -22,9 +22,10 @@ bool FormerRanks::are_there() const {
   return std::ranges::any_of(pids_, [](pid_t pid) { return kill(pid, 0) == 0 || errno != ESRCH; });
 }
 
-void FormerRanks::wait() const {
+void FormerRanks::wait(const std::function<bool()>& is_enough) const {
   constexpr double kLongest = 60;
-  for (Patience patience(kLongest); are_there() && !patience.is_over();) patience.pause();
+  for (Patience patience(kLongest); are_there() && !(is_enough && is_enough()) && !patience.is_over();)
+    patience.pause();
 }
 
 }  // namespace megalith

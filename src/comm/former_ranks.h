@@ -3,6 +3,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <functional>
 #include <vector>
 
 #include "comm/place.h"
@@ -14,7 +15,8 @@ class FormerRanks {
   explicit FormerRanks(const Environment& env);  // MEGALITH_FORMER_PIDS: PID,PID,...
 
   bool are_there() const;
-  void wait() const;  // until they are gone, but no more than a minute
+  // Until they are gone, or what they had is enough already; but no more than a minute.
+  void wait(const std::function<bool()>& is_enough = {}) const;
 
  private:
   std::vector<pid_t> pids_;

@@ -1,8 +1,10 @@
 #include "comm/launch_line.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <string_view>
 
 #include "base/parse_count.h"
@@ -22,5 +24,17 @@ static void tell_agent(int fd, std::string_view text) {
 void LaunchLine::joined() const { tell_agent(fd_, "joined"); }
 void LaunchLine::did(i64 iteration) const { tell_agent(fd_, fmt::format("did {}", iteration)); }
 void LaunchLine::at(u64 words, const std::string& what) const { tell_agent(fd_, fmt::format("at {} {}", words, what)); }
+
+void LaunchLine::ready() const { tell_agent(fd_, "ready"); }
+
+std::optional<std::string> LaunchLine::hear() const {
+  char text[4096];
+  for (pollfd wait{fd_, POLLIN, 0};;) {
+    poll(&wait, 1, -1);
+    const ssize_t n = recv(fd_, text, sizeof text, MSG_DONTWAIT);
+    if (n > 0) return std::string(text, size_t(n));
+    if (n == 0 || (errno != EAGAIN && errno != EINTR)) return {};
+  }
+}
 
 }  // namespace megalith

@@ -1,5 +1,6 @@
 // What a rank tells the agent of `megalith launch` that started it, a message each. Nothing where there is no agent.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "base/dtype.h"
@@ -16,6 +17,9 @@ class LaunchLine {
   void did(i64 iteration) const;
   // What it is at; `words` rises each time that it says so, also of the same thing.
   void at(u64 words, const std::string& what) const;
+  void ready() const;  // of a rank that stands by: nothing is left to do before it takes over
+  // What the agent says next, waited for. Nothing where it is gone.
+  std::optional<std::string> hear() const;
 
  private:
   int fd_ = -1;

@@ -20,7 +20,7 @@ Meaning meaning_of(const Exit& e) {
     case 0:
       return Meaning::done;
     case 1:
-      return e.iteration < 0 ? Meaning::configuration : Meaning::error;
+      return e.iteration < 0 && !e.has_stood_by ? Meaning::configuration : Meaning::error;
     case 2:
       return Meaning::configuration;
     case kEndedByOthers:

@@ -75,6 +75,10 @@ void check_values(const Settings& s) {
   check(!s.run_id.empty() && s.run_id.find('/') == std::string::npos && s.run_id != "." && s.run_id != "..",
         "--run-id '{}' is to be the name of a directory: give a word without '/'", s.run_id);
   check(!s.command.empty(), "no command for the ranks: give one behind the flags, such as -- pretrain-gpt ...");
+  check(!s.standby || s.command[0].starts_with("pretrain-"),
+        "--standby: the command {} has no iterations: leave the flag out", s.command[0]);
+  check(!s.standby || (s.min_ranks == 0 && s.nnodes.find(':') == std::string::npos),
+        "--standby is not built for worlds of other sizes: leave out --min-ranks, and MIN: of --nnodes");
   check(s.command[0] != "launch",
         "the command of the ranks is launch itself: give one that trains, such as pretrain-gpt");
 }
@@ -115,6 +119,9 @@ void list_fields(Settings& s, config::FieldList& f) {
       "Go on with fewer ranks, at least so many, where a device or a node is lost. The global batch stays. 0: as many "
       "as --nnodes says.");
   f.add("node-wait-seconds", s.node_wait_seconds, "So long a node is waited for before fewer go on without it.");
+  f.add("standby", s.standby,
+        "Keep a second set of ranks of one node ready, which take over where a rank fails: a start takes a fraction of "
+        "the time. They take some memory of each GPU, which plans count.");
   f.add("snapshot-steps", s.snapshot_steps,
         "Ranks keep a snapshot of their state in the agent's memory every so many iterations: twice the state's size. "
         "0: none.")

@@ -12,6 +12,7 @@ struct Exit {
   int rank = -1, code = 0;
   int signal = 0;                   // that ended it, or 0
   bool is_brought_down = false;     // killed by its agent, as another rank's end had brought the run down
+  bool has_stood_by = false;        // it took over: its command was none that is wrong
   bool is_out_of_memory = false;    // the system killed it for want of memory
   i64 pid = 0, iteration = -1;      // the last that it has done in this generation; -1: none
   std::string host{}, last_line{};  // of its stderr

@@ -24,16 +24,19 @@ NodeRanks::~NodeRanks() {
 }
 
 void NodeRanks::start(const Order& order) {
-  kill_all();
+  for (Rank& r : running_) bring_down(r);
   for (Rank& r : running_) waitpid(r.child.pid, nullptr, 0);
   running_.clear();
+  order_ = order;
   generation_ = order.generation;
   told_iteration_ = -1;
   memory_kills_ = out_of_memory_kills();
   kill_unjoined_.reset();
   kill_all_.reset();
+  has_standby_failed_ = false;
+  if (take_over(order)) return;
   devices_.begin();
-  for (int r = 0; r < order.ranks; ++r) start_rank(order, r);
+  for (int r = 0; r < order.ranks; ++r) running_.push_back(start_rank(order, r, false));
 }
 
 OutputWays NodeRanks::ways(int stream, const Order& order, int rank) const {
@@ -45,13 +48,15 @@ OutputWays NodeRanks::ways(int stream, const Order& order, int rank) const {
   return w;
 }
 
-void NodeRanks::start_rank(const Order& order, int local_rank) {
+NodeRanks::Rank NodeRanks::start_rank(const Order& order, int local_rank, bool stands_by) const {
   const int rank = order.first_rank + local_rank;
-  const OutputWays out = ways(STDOUT_FILENO, order, rank);
+  // What those that stand by say is read when they take over.
+  const OutputWays out = stands_by ? OutputWays{.to_console = false} : ways(STDOUT_FILENO, order, rank),
+                   err = stands_by ? out : ways(STDERR_FILENO, order, rank);
   ChildCommand command{.words = settings_.command,
                        .variables = {},
                        .lent = snapshots_.lent().fds,
-                       .pipes_out = settings_.tees(STDOUT_FILENO) || !out.file.empty()};
+                       .pipes_out = stands_by || settings_.tees(STDOUT_FILENO) || !out.file.empty()};
   const bool is_own = command.words[0].find('/') == std::string::npos;
   if (is_own) command.words.insert(command.words.begin(), "megalith");
   const auto set = [&](const char* name, const auto& value) {
@@ -68,31 +73,42 @@ void NodeRanks::start_rank(const Order& order, int local_rank) {
   set("MASTER_ADDR", order.master_address);
   set("MASTER_PORT", order.master_port);
   set("MEGALITH_GENERATION", order.generation);
+  if (settings_.standby) set("MEGALITH_HAS_STANDBY", 1);
+  if (stands_by) set("MEGALITH_STANDBY", 1);
   if (!leaving_.empty()) set("MEGALITH_FORMER_PIDS", fmt::format("{}", fmt::join(leaving_, ",")));
   if (settings_.snapshot_steps > 0) set("MEGALITH_SNAPSHOT_FDS", snapshots_.lent().text());
-  running_.push_back({.rank = rank,
-                      .local_rank = local_rank,
-                      .generation = order.generation,
-                      .child = start_child(command),
-                      .out = RankOutput(STDOUT_FILENO, out),
-                      .err = RankOutput(STDERR_FILENO, ways(STDERR_FILENO, order, rank))});
+  return {.rank = rank,
+          .local_rank = local_rank,
+          .generation = order.generation,
+          .child = start_child(command),
+          .out = RankOutput(STDOUT_FILENO, out),
+          .err = RankOutput(STDERR_FILENO, err),
+          .has_stood_by = stands_by};
 }
 
 void NodeRanks::read(Rank& r) {
   if (!r.out.read(r.child.out.fd())) r.child.out = Socket();
   if (!r.err.read(r.child.err.fd())) r.child.err = Socket();
+  has_moved_ = hear(r) || has_moved_;
+}
+
+// Whether it has gone on to something else.
+bool NodeRanks::hear(Rank& r) {
   char text[1024];
+  bool has_moved = false;
   for (ssize_t n; (n = recv(r.child.line.fd(), text, sizeof text, 0)) > 0;) {
     const std::string_view message(text, size_t(n));
     if (message == "joined") r.has_joined = true;
+    if (message == "ready") r.is_ready = true;
     if (message.starts_with("did ")) std::from_chars(text + 4, text + n, r.iteration);
     if (message.starts_with("at ")) {
       const u64 before = r.words;
       const char* end = std::from_chars(text + 3, text + n, r.words).ptr + 1;
-      has_moved_ = has_moved_ || r.words != before;
+      has_moved = has_moved || r.words != before;
       if (end < text + n) r.at.assign(end, size_t(text + n - end));
     }
   }
+  return has_moved;
 }
 
 std::vector<Report> NodeRanks::look() {
@@ -114,6 +130,7 @@ std::vector<Report> NodeRanks::look() {
     reports.push_back({.kind = Report::Kind::progress, .generation = generation_, .iteration = told_iteration_});
   }
   reports.insert(reports.end(), ends.begin(), ends.end());
+  keep_standby();
   return reports;
 }
 
@@ -136,7 +153,8 @@ bool NodeRanks::has_ended(Rank& r, std::vector<Report>& reports) {
   r.err.finish();
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-  if (code == kPersistentDoubt || (code == 1 && r.iteration < 0)) devices_.put_last(r.local_rank);
+  if (code == kPersistentDoubt || (code == 1 && r.iteration < 0 && !r.has_stood_by))
+    devices_.put_last(r.local_rank), end_standby();
   reports.push_back(
       {.kind = Report::Kind::exited,
        .generation = r.generation,
@@ -144,6 +162,7 @@ bool NodeRanks::has_ended(Rank& r, std::vector<Report>& reports) {
                 .code = code,
                 .signal = signal,
                 .is_brought_down = r.is_brought_down && signal == SIGKILL,
+                .has_stood_by = r.has_stood_by,
                 .is_out_of_memory = signal == SIGKILL && !r.is_brought_down && out_of_memory_kills() > memory_kills_,
                 .pid = r.child.pid,
                 .iteration = r.iteration,
@@ -170,6 +189,7 @@ void NodeRanks::bring_down(Rank& r) {
 }
 
 void NodeRanks::kill_all() {
+  end_standby();
   for (Rank& r : running_) bring_down(r);
 }
 

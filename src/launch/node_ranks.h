@@ -27,7 +27,7 @@ class NodeRanks {
   void kill_all();
   std::vector<std::string> whereabouts() const;  // a line for each rank
 
-  bool is_empty() const { return running_.empty() && leaving_.empty(); }
+  bool is_empty() const { return running_.empty() && standby_.empty() && leaving_.empty(); }
   std::vector<int> fds() const;  // to wake up for
 
  private:
@@ -39,21 +39,32 @@ class NodeRanks {
     Child child;
     RankOutput out, err;
     bool has_joined = false, is_brought_down = false;
+    bool is_ready = false;  // to take over
+    bool has_stood_by = false;
   };
 
-  void start_rank(const Order& order, int local_rank);
+  Rank start_rank(const Order& order, int local_rank, bool stands_by) const;
   void read(Rank& rank);
+  static bool hear(Rank& rank);
   bool has_ended(Rank& rank, std::vector<Report>& reports);
   std::optional<int> wait_status(const Rank& rank);
   void bring_down(Rank& rank);
   OutputWays ways(int stream, const Order& order, int rank) const;
+  // Ranks that stand by (node_standby.cpp).
+  void keep_standby();
+  bool take_over(const Order& order);  // false: there are none that can
+  void end_standby();
 
   const Settings settings_;
   LentDevices devices_;
   const std::string host_;
   const SnapshotMemory snapshots_;
   std::list<Rank> running_;
-  std::list<pid_t> leaving_;  // that have ended, and that the system still takes down
+  Order order_;  // the last start
+  std::list<Rank> standby_;
+  Listener standby_port_, port_;  // at which those meet; at which the running ones have met, if they have stood by
+  bool has_standby_failed_ = false, has_told_standby_ = false;  // in this generation
+  std::list<pid_t> leaving_;                                    // that have ended, and that the system still takes down
   i64 generation_ = 0, told_iteration_ = -1, memory_kills_ = 0;
   bool has_moved_ = false;  // since the last report
   std::optional<double> kill_unjoined_, kill_all_;

@@ -11,7 +11,7 @@ bool is_own_share(size_t slot, const Place& place) {
   return int(slot / kSnapshotSlots) % place.local_size == place.local_rank;
 }
 
-ComparedSnapshots::ComparedSnapshots(const SnapshotFds& lent, const Place& place) : lent_(lent), place_(place) {
+void ComparedSnapshots::begin() {
   if (!lent_.fds.empty()) work_ = std::async(std::launch::async, [this] { return compare(); });
 }
 

@@ -14,9 +14,11 @@ bool is_own_share(size_t slot, const Place& place);
 
 class ComparedSnapshots {
  public:
-  ComparedSnapshots(const SnapshotFds& lent, const Place& place);  // begins
+  ComparedSnapshots(const SnapshotFds& lent, const Place& place) : lent_(lent), place_(place) {}
   ComparedSnapshots(const ComparedSnapshots&) = delete;
   ComparedSnapshots& operator=(const ComparedSnapshots&) = delete;
+
+  void begin();  // where the slots stay as they are from now on
 
   // The slot's snapshot of this iteration, every byte of it compared; nothing where it is another one's. What it has
   // not compared by then it compares now. DamagedCheckpoint if a byte is another one.

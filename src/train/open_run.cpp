@@ -75,7 +75,13 @@ static void check_sizes_to_come(const BatchSizes& sizes, i64 consumed) {
           size, consumed, sizes.at_once());
 }
 
-Opened open_run(const Options& o, const Backend& backend, Ranks& ranks, ComparedSnapshots* ahead) {
+void connect_ranks(const PlannedStep& step, const Backend& backend, Ranks& ranks) {
+  const Coord coord = coord_of(step.plan, ranks);
+  backend.connect(step.plan, coord, links_of(step, coord));
+}
+
+Opened open_run(const Options& o, const Backend& backend, Ranks& ranks, const StartAhead& ahead,
+                std::optional<PlannedStep> planned) {
   std::optional<RunStart> start;
   PlannedStep step;
   const auto need = [&] { return memory_need(o, step, backend, start->resumes()); };
@@ -85,17 +91,18 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks, Compared
           "the vocabulary's size is not known: give --vocab-size, or a tokenizer with --tokenizer-type");
     if (!o.train.dry_run) check_sizes(o, backend), places = take_save_places(o.train, ranks.rank());
   });
-  start = choose_start(o, ranks, {}, ahead);
-  say_age(o, "it is known where to go on");
+  start = choose_start(o, ranks, {}, ahead.compared);
+  say_age(o, "it is known where to go on", ahead.began);
   on_all_ranks(ranks, [&] {
-    step = plan_step(step_spec(o, stage_of(o, ranks)), backend);
+    step = planned ? std::move(*planned) : plan_step(step_spec(o, stage_of(o, ranks)), backend);
+    if (ahead.find_room) {
+      ahead.find_room(step.plan.arena_bytes);
+      say_age(o, "the device has room", ahead.began);
+    }
     if (!o.train.dry_run) check_memory(o, need(), backend, ranks.place());  // first: an index may take long to build
   });
-  if (!o.train.dry_run || ranks.size() == 1) {  // on paper it only counts
-    const Coord coord = coord_of(step.plan, ranks);
-    backend.connect(step.plan, coord, links_of(step, coord));
-  }
-  say_age(o, "the step is planned, and the ranks' devices are connected");
+  if (!o.train.dry_run || ranks.size() == 1) connect_ranks(step, backend, ranks);  // on paper it only counts
+  say_age(o, "the step is planned, and the ranks' devices are connected", ahead.began);
   on_all_ranks(ranks, [&] { check_sizes_to_come(BatchSizes(o), start->progress().state.consumed_samples); });
   const SampleCounts asked = sample_counts(run_length(o, start->progress().state));
   Datasets datasets;  // a plan needs no files: a dry run may be made before there is any data
@@ -113,7 +120,7 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks, Compared
     if (!o.train.dry_run) check_host_memory(total, available_host_bytes() / ranks.place().local_size);
   });
   say_plan(o, step, total, *start, backend, ranks);
-  return {std::move(*start), std::move(step), asked, std::move(datasets), total, std::move(places)};
+  return {std::move(*start), std::move(step), asked, std::move(datasets), total, std::move(places), ahead.began};
 }
 
 }  // namespace megalith

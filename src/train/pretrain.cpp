@@ -1,11 +1,14 @@
 #include "train/pretrain.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "comm/on_all_ranks.h"
 #include "inject/faults.h"
 #include "observe/endpoint.h"
 #include "observe/peak_flops.h"
 #include "observe/run_head.h"
+#include "settings/schedules.h"
+#include "step/pipeline.h"
 #include "train/one_memory.h"
 #include "train/open_run.h"
 #include "train/start_age.h"
@@ -13,7 +16,20 @@
 
 namespace megalith {
 
-int pretrain(Options options, const Backend& backend, Ranks& ranks, ComparedSnapshots* ahead) {
+// Beside the training of the ranks whose place this one may take. Its endpoint's port is theirs, as is the place to
+// save.
+static PlannedStep stand_by(const Options& o, const Backend& backend, Ranks& ranks, StartAhead& ahead) {
+  PlannedStep step;
+  on_all_ranks(ranks, [&] { step = plan_step(step_spec(o, stage_of(o, ranks)), backend); });
+  connect_ranks(step, backend, ranks);
+  say_age(o, "it stands by");
+  ahead.take_over();
+  ahead.began = steady_seconds();
+  say_age(o, "it takes over", ahead.began);
+  return step;
+}
+
+int pretrain(Options options, const Backend& backend, Ranks& ranks, StartAhead ahead) {
   if (ranks.size() > 1)
     check_agreement(ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}});
   const TrainConfig& t = options.train;
@@ -21,11 +37,13 @@ int pretrain(Options options, const Backend& backend, Ranks& ranks, ComparedSnap
   check(t.timing_log_level <= 2, "--timing-log-level {}: want 0, 1 or 2", t.timing_log_level);
   check(t.spike_threshold >= 0, "--spike-threshold {} must not be negative (0: no spike is told)", t.spike_threshold);
   on_all_ranks(ranks, [&] { check_faults(t.inject, t.inject_allowed, ranks.size(), backend.name() == "cpu"); });
+  std::optional<PlannedStep> planned;
+  if (ahead.take_over) planned = stand_by(options, backend, ranks, ahead);
   say_notes(options);
   warn_of_one_memory(options, backend);
   std::unique_ptr<Endpoint> endpoint;  // first: a port that is taken is told before anything is planned
   if (!options.train.dry_run) on_all_ranks(ranks, [&] { endpoint = open_endpoint(options, ranks.place()); });
-  Opened run = open_run(options, backend, ranks, ahead);
+  Opened run = open_run(options, backend, ranks, ahead, std::move(planned));
   if (options.train.dry_run) return 0;
   if (ranks.size() > 1) check_agreement(ranks, {{"the plans", print(run.step.plan)}}, stage_of(options, ranks));
   if (options.train.log_throughput) log::say("{}", throughput_line(options, backend));

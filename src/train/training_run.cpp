@@ -19,7 +19,8 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       backend_(backend),
       endpoint_(endpoint),
       ranks_(ranks),
-      ledger_(ranks.rank() == 0 && !t_.skip_train ? t_.save : "", o_.stack),
+      ledger_(ranks.rank() == 0 && !t_.skip_train ? t_.save : "", o_.stack, start_clock(run.began)),
+      began_(run.began),
       need_(run.need),
       step_(std::move(run.step)),
       coord_(coord_of(step_.plan, ranks)),
@@ -64,11 +65,11 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
 }
 
 RunStart TrainingRun::loaded(RunStart start) {
-  say_age(o_, "data and interpreter are there");
+  say_age(o_, "data and interpreter are there", began_);
   ledger_.enter(TimeState::load);
   RunStart filled = fill_model(o_, ranks_, std::move(start), model_);
   ledger_.enter(TimeState::init);
-  say_age(o_, "the state is there");
+  say_age(o_, "the state is there", began_);
   return filled;
 }
 
@@ -110,7 +111,7 @@ int TrainingRun::train_and_save() {
   else
     loader.emplace(datasets_.train,
                    rank_loader_config(o_, step_.plan.mesh, coord_, Split::train, state_.consumed_samples));
-  say_age(o_, "the first step begins");
+  say_age(o_, "the first step begins", began_);
   recorder_.resume(), save_interval_.resume();
   while (state_.iteration < last_) {
     if (is_left_out()) {

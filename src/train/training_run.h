@@ -97,6 +97,7 @@ class TrainingRun {
   Endpoint* endpoint_;
   Ranks& ranks_;
   Ledger ledger_;
+  const double began_;  // StartAhead::began
   MemoryNeed need_;
   PlannedStep step_;
   Coord coord_;

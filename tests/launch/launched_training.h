@@ -34,6 +34,11 @@ class LaunchedTraining : public LaunchFolder {
     flags.insert(flags.end(), command.begin(), command.end());
     return runs_.emplace_back(dir(), flags, variables);
   }
+  // Behind iteration `i`, as rank 0's log says it.
+  static bool has_done(const LaunchRun& run, int i) {
+    return run.out().find(" iteration " + std::string(8 - std::to_string(i).size(), ' ') + std::to_string(i) + "/") !=
+           std::string::npos;
+  }
   // The iteration of the newest checkpoint, or 0.
   int saved(const std::string& name) const {
     int newest = 0;

@@ -17,11 +17,6 @@ class LaunchedSnapshots : public LaunchedTraining {
  protected:
   // Nothing but the end is on the disk.
   static constexpr const char* kNoSaves = "--save-interval 1000000 ";
-  // Behind iteration `i`, as rank 0's log says it.
-  static bool has_done(const LaunchRun& run, int i) {
-    return run.out().find(" iteration " + std::string(8 - std::to_string(i).size(), ' ') + std::to_string(i) + "/") !=
-           std::string::npos;
-  }
   static int number_behind(const std::string& line, const std::string& words) {
     return std::atoi(line.c_str() + line.find(words) + words.size());
   }

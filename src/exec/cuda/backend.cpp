@@ -125,7 +125,7 @@ class CudaInterpreter final : public Interpreter {
 
 class CudaBackend final : public Backend, public TellsFacts {
  public:
-  explicit CudaBackend(const CudaOptions& o) : device_(ordinal(o), o.gemm_cache) {
+  explicit CudaBackend(const CudaOptions& o) : device_(ordinal(o), o.gemm_cache), is_shared_(o.is_shared) {
     if (!o.ranks || o.ranks->size() == 1) return;
     comms_ = cuda::make_comms(*o.ranks, device_);
     watch_ = std::make_unique<cuda::Watch>(*o.ranks, *comms_, cuda::WatchOptions{.timeout_seconds = o.timeout_seconds});
@@ -139,7 +139,7 @@ class CudaBackend final : public Backend, public TellsFacts {
   // What the context and the libraries hold on the GPU; their kernels' code is loaded at first use.
   i64 fixed_bytes() const override {
     device_.blas(), device_.dnn();
-    return device_.total_bytes() - device_.free_bytes();
+    return (device_.total_bytes() - device_.free_bytes()) * (is_shared_ ? 2 : 1);
   }
   i64 available_bytes() const override { return device_.total_bytes(); }
   i64 peak_bytes() const override { return device_.total_bytes() - device_.free_bytes(); }
@@ -171,6 +171,7 @@ class CudaBackend final : public Backend, public TellsFacts {
   }
 
   mutable cuda::Device device_;
+  const bool is_shared_;
   // Of several ranks; what stands below uses what stands above it.
   std::unique_ptr<cuda::Comms> comms_;
   std::unique_ptr<cuda::Watch> watch_;

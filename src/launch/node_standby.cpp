@@ -1,0 +1,83 @@
+// Ranks that stand by: started once the others train, for the generation to come. They have all that a start needs but
+// the state, and wait for a word to take over.
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "launch/controller_side.h"
+#include "launch/node_ranks.h"
+
+namespace megalith::launch {
+
+// A command that trains says so with its first iteration. One that ends before it is needed is not started again
+// beside the same ranks.
+void NodeRanks::keep_standby() {
+  if (!settings_.standby || kill_all_) return;
+  for (Rank& r : standby_) hear(r);
+  const auto gone = std::ranges::find_if(standby_, [](Rank& r) {
+    int status = 0;
+    return waitpid(r.child.pid, &status, WNOHANG) == r.child.pid;
+  });
+  if (gone != standby_.end()) {
+    read(*gone);
+    gone->err.finish();
+    const std::string why = gone->err.last_line();
+    say_line(fmt::format("the rank {} that stood by has ended: the next start brings its ranks up anew{}{}", gone->rank,
+                         why.empty() ? "" : ": ", why));
+    standby_.erase(gone);
+    end_standby();
+    has_standby_failed_ = true;
+  }
+  const bool are_ready = !standby_.empty() && std::ranges::all_of(standby_, [](const Rank& r) { return r.is_ready; });
+  if (are_ready && !std::exchange(has_told_standby_, true)) say_line(fmt::format("{} ranks stand by", standby_.size()));
+  const auto trains = [](const Rank& r) { return r.iteration >= 0; };
+  if (!standby_.empty() || has_standby_failed_ || running_.empty() || !std::ranges::all_of(running_, trains)) return;
+  has_told_standby_ = false;
+  Order next = order_;
+  ++next.generation;
+  standby_port_ = hold_port(is_loopback(order_.master_address) ? order_.master_address : "");
+  next.master_port = standby_port_.port;
+  for (int r = 0; r < next.ranks; ++r) standby_.push_back(start_rank(next, r, true));
+}
+
+// They meet at a port of their own: that of the order is for ranks that start now.
+bool NodeRanks::take_over(const Order& order) {
+  const auto can = [&](Rank& r) {
+    hear(r);
+    return r.is_ready && r.generation == order.generation && kill(r.child.pid, 0) == 0;
+  };
+  if (int(standby_.size()) != order.ranks || !std::ranges::all_of(standby_, can)) {
+    end_standby();
+    return false;
+  }
+  port_ = std::move(standby_port_);
+  const std::string word = fmt::format("go{}", fmt::join(leaving_, ","));
+  for (Rank& r : standby_) {
+    send(r.child.line.fd(), word.data(), word.size(), MSG_NOSIGNAL);
+    running_.push_back({.rank = r.rank,
+                        .local_rank = r.local_rank,
+                        .generation = r.generation,
+                        .child = std::move(r.child),
+                        .out = RankOutput(STDOUT_FILENO, ways(STDOUT_FILENO, order, r.rank)),
+                        .err = RankOutput(STDERR_FILENO, ways(STDERR_FILENO, order, r.rank)),
+                        .has_joined = r.has_joined,
+                        .has_stood_by = true});
+  }
+  standby_.clear();
+  return true;
+}
+
+void NodeRanks::end_standby() {
+  for (Rank& r : standby_) {
+    kill_all_of(r.child);
+    leaving_.push_back(r.child.pid);
+  }
+  standby_.clear();
+}
+
+}  // namespace megalith::launch

@@ -1,0 +1,131 @@
+// --standby: ranks that are ready to take over. A run whose ranks are killed goes on with them to the same bits.
+#include <signal.h>
+
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include "launched_training.h"
+
+namespace megalith::test {
+namespace {
+
+class Standby : public LaunchedTraining {
+ protected:
+  static constexpr int kRanks = 2;
+  const std::vector<std::string> flags_{
+      "--standalone", "--nproc-per-node", std::to_string(kRanks), "--snapshot-steps", "1", "--max-restarts",
+      "1000",         "--standby"};
+  std::vector<std::string> endless(const std::string& name, const std::string& more = "") const {
+    return pretrain(name, 10000000,
+                    "--save-interval 10000000 --lr-decay-style constant --log-interval 1 --log-level debug " + more);
+  }
+  // All ranks are there, and so many times as many have stood by.
+  static bool are_ready(LaunchRun& run, int times) {
+    return run.wait_until(
+        [&] { return count_of(run.err(), "2 ranks stand by") == times && int(run.ranks().size()) == 2 * kRanks; });
+  }
+  // Those that stand by are younger.
+  static std::vector<pid_t> by_age(const LaunchRun& run) {
+    std::vector<pid_t> all = run.ranks();
+    std::ranges::sort(all);
+    return all;
+  }
+  // The run saves and leaves; one that nobody disturbs comes to the same bits.
+  Ended end_alike(LaunchRun& run, const std::string& name) {
+    kill(run.pid(), SIGTERM);
+    const Ended cut = run.end();
+    EXPECT_EQ(cut.code, 0) << cut.err;
+    EXPECT_TRUE(processes_of(*this / name).empty());
+    const int last = saved(name);
+    if (last == 0) ADD_FAILURE() << "nothing is saved";
+    if (last == 0) return cut;
+    const Ended whole = start({"--standalone", "--nproc-per-node", std::to_string(kRanks)},
+                              endless("whole", "--exit-interval " + std::to_string(last)))
+                            .end();
+    EXPECT_EQ(whole.code, 0) << whole.err;
+    expect_same_end("whole", name, last);
+    return cut;
+  }
+};
+
+TEST_F(Standby, TakesOverWhereARankIsKilled) {
+  constexpr int kKills = 3;
+  LaunchRun& run = start(flags_, endless("cut"));
+  for (int k = 0; k < kKills; ++k) {
+    ASSERT_TRUE(are_ready(run, k + 1)) << run.err();
+    const std::vector<pid_t> all = by_age(run);
+    kill(all[size_t(k) % kRanks], SIGKILL);
+    ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " has done iteration ") == k + 1; })) << run.err();
+    const std::vector<pid_t> now = by_age(run);
+    EXPECT_TRUE(std::equal(all.begin() + kRanks, all.end(), now.begin(), now.begin() + kRanks)) << k;
+  }
+  const Ended cut = end_alike(run, "cut");
+  EXPECT_EQ(count_of(cut.out, "it takes over"), kKills) << cut.out;
+  EXPECT_EQ(count_of(cut.out, "goes on from the snapshot"), kKills) << cut.out;
+}
+
+// Whichever is killed, one that trains or one that stands by, at whatever moment.
+TEST_F(Standby, GoesOnWhicheverRankIsKilled) {
+  const int kills = number_from("MEGALITH_KILLS", 5);
+  const int seed = number_from("MEGALITH_SEED", int(std::random_device{}() % 1000000));
+  std::printf("seed %d\n", seed);
+  std::mt19937 random{unsigned(seed)};
+  LaunchRun& run = start(flags_, endless("cut"));
+  int done = 0;
+  const auto count_on = [&] {
+    while (has_done(run, done + 1)) ++done;
+    return done;
+  };
+  for (int k = 0; k < kills; ++k) {
+    count_on();
+    ASSERT_TRUE(run.wait_until([&] { return has_done(run, done + 1); })) << run.err();  // else the launch gives up
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 500));
+    if (const std::vector<pid_t> all = run.ranks(); !all.empty()) kill(all[random() % all.size()], SIGKILL);
+  }
+  const int last = count_on() + 3;  // then the ranks are not those that were killed
+  ASSERT_TRUE(run.wait_until([&] { return has_done(run, last); })) << run.err();
+  end_alike(run, "cut");
+}
+
+TEST_F(Standby, IsNotNeededForAStart) {
+  LaunchRun& run = start(flags_, endless("cut"));
+  ASSERT_TRUE(are_ready(run, 1)) << run.err();
+  const std::vector<pid_t> all = by_age(run);
+  kill(all.back(), SIGKILL);
+  ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), "that stood by has ended") > 0; })) << run.err();
+  ASSERT_TRUE(run.wait_until([&] { return int(run.ranks().size()) == kRanks; })) << run.err();
+  EXPECT_EQ(count_of(run.err(), "restart 1"), 0) << run.err();  // those that train have not noticed
+  kill(all.front(), SIGKILL);
+  ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " has done iteration ") == 1; })) << run.err();
+  const Ended cut = end_alike(run, "cut");
+  EXPECT_EQ(count_of(cut.out, "it takes over"), 0) << cut.out;
+  EXPECT_EQ(count_of(cut.out, "goes on from the snapshot"), 1) << cut.out;
+}
+
+TEST_F(Standby, EndsWithItsLaunch) {
+  LaunchRun& run = start(flags_, endless("endless"));
+  ASSERT_TRUE(are_ready(run, 1)) << run.err();
+  kill(run.pid(), SIGKILL);
+  EXPECT_EQ(run.end().code, 128 + SIGKILL);
+  for (int i = 0; i < 2000 && !processes_of(*this / "endless").empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(processes_of(*this / "endless").empty());
+}
+
+TEST_F(Standby, IsRefusedWhereItIsNotBuilt) {
+  const auto refused = [&](std::vector<std::string> flags, const std::string& why) {
+    const Ended e = start(std::move(flags), {"--", "pretrain-gpt"}).end();
+    EXPECT_EQ(e.code, 1) << e.err;
+    EXPECT_NE(e.err.find(why), std::string::npos) << e.err;
+  };
+  refused({"--standby", "--standalone", "--min-ranks", "1"}, "--standby is not built for worlds of other sizes");
+  refused({"--standby", "--nnodes", "1:2"}, "--standby is not built for worlds of other sizes");
+  refused({"--standby", "--nnodes", "2", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:29999"},
+          "--standby is built for one node, here are 2");
+  const Ended e = start({"--standby", "--standalone"}, {"--", "evaluate"}).end();
+  EXPECT_NE(e.err.find("--standby: the command evaluate has no iterations"), std::string::npos) << e.err;
+}
+
+}  // namespace
+}  // namespace megalith::test
