@@ -34,7 +34,7 @@ static CudaOptions cuda_options(const DeviceOptions& options, Ranks* ranks) {
   std::error_code ignored;  // a file that can't be written there is told when it is written
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
   return {.sees_own = std::getenv("MEGALITH_OWN_DEVICE") != nullptr,
-          .is_shared = std::getenv("MEGALITH_HAS_STANDBY") != nullptr,
+          .is_shared = std::getenv("MEGALITH_HAS_STANDBY") && !std::getenv("MEGALITH_STANDBY"),
           .gemm_cache = file,
           .ranks = ranks,
           .timeout_seconds = options.timeout_seconds};

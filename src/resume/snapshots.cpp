@@ -94,12 +94,7 @@ void Snapshots::check_room(bool has_slots) const {
 void Snapshots::make_room() {
   if (lent_.steps == 0 || std::exchange(has_room_, true) || model_.on_host()) return;
   try {
-    const StateBlocks blocks(model_, share_, false);
-    model_.interpreter().host_memory(blocks.bytes());
-    room_ = std::async(std::launch::async, [this, bytes = blocks.written()] {
-      for (int i = 0; i < kSnapshotSlots; ++i)
-        make_slot_room(own_slot(i), bytes, snapshot_threads(ranks_.place()), is_over_);
-    });
+    model_.interpreter().host_memory(StateBlocks(model_, share_, false).bytes());
   } catch (const std::exception& e) {
     error_ = one_line(e);
   }
@@ -123,11 +118,18 @@ void Snapshots::write(const Manifest& manifest, int fd) const {
   const double began = steady_seconds();
   blocks_->wait();
   const double copied = steady_seconds();
-  if (room_.valid()) room_.wait();
-  write_snapshot(fd, manifest, blocks_->tensors(), snapshot_threads(ranks_.place()));
+  const int threads = snapshot_threads(ranks_.place());
+  write_snapshot(fd, manifest, blocks_->tensors(), threads);
   if (o_.train.log_level == LogLevel::debug)
     log::say("  the snapshot of iteration {} is in memory: {:.2f} s to copy it from the device, {:.2f} s to write it",
              manifest.iteration, copied - began, steady_seconds() - copied);
+  // The memory for copies is pinned by now, which both at a time would hold up. A lack is told by what is written
+  // there.
+  for (int i = 0; i < kSnapshotSlots && !model_.on_host(); ++i) try {
+      make_slot_room(own_slot(i), blocks_->written(), threads, is_over_);
+    } catch (const std::exception&) {
+      continue;
+    }
 }
 
 void Snapshots::finish() {

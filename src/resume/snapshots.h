@@ -57,7 +57,6 @@ class Snapshots {
   int made_ = 0;  // by all ranks
   bool has_written_ = false, has_room_ = false;
   std::atomic<bool> is_over_ = false;
-  std::future<void> room_;  // of the slots
   std::optional<StateBlocks> blocks_;
   std::future<void> work_;
   std::string error_;  // of the last one
