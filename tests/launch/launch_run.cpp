@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/process_start.h"
 #include "tests/places.h"
 
 namespace megalith::test {
@@ -113,6 +115,16 @@ std::vector<pid_t> LaunchRun::ranks() const {
     const ProcessState s = state_of(pid);
     return is_running(s) && s.parent == pid_;
   });
+}
+
+// Numbers of processes begin anew at some time.
+std::vector<pid_t> LaunchRun::ranks_by_age() const {
+  std::vector<std::pair<i64, pid_t>> all;
+  for (const pid_t pid : ranks()) all.emplace_back(process_start(pid).value_or(0), pid);
+  std::ranges::sort(all);
+  std::vector<pid_t> pids;
+  for (const auto& [_, pid] : all) pids.push_back(pid);
+  return pids;
 }
 
 std::string LaunchRun::out() const { return text_of_file(base_ + ".out"); }

@@ -27,7 +27,8 @@ class LaunchRun {
   LaunchRun& operator=(const LaunchRun&) = delete;
 
   pid_t pid() const { return pid_; }
-  std::vector<pid_t> ranks() const;  // that run now
+  std::vector<pid_t> ranks() const;         // that run now
+  std::vector<pid_t> ranks_by_age() const;  // the oldest first: those that stand by are the youngest
   std::string out() const;
   std::string err() const;
   bool wait_until(const std::function<bool()>& is_so, double seconds = 120);  // false: it ended, or it took too long

@@ -25,12 +25,6 @@ class Standby : public LaunchedTraining {
     return run.wait_until(
         [&] { return count_of(run.err(), "2 ranks stand by") == times && int(run.ranks().size()) == 2 * kRanks; });
   }
-  // Those that stand by are younger.
-  static std::vector<pid_t> by_age(const LaunchRun& run) {
-    std::vector<pid_t> all = run.ranks();
-    std::ranges::sort(all);
-    return all;
-  }
   // The run saves and leaves; one that nobody disturbs comes to the same bits.
   Ended end_alike(LaunchRun& run, const std::string& name) {
     kill(run.pid(), SIGTERM);
@@ -54,10 +48,10 @@ TEST_F(Standby, TakesOverWhereARankIsKilled) {
   LaunchRun& run = start(flags_, endless("cut"));
   for (int k = 0; k < kKills; ++k) {
     ASSERT_TRUE(are_ready(run, k + 1)) << run.err();
-    const std::vector<pid_t> all = by_age(run);
+    const std::vector<pid_t> all = run.ranks_by_age();
     kill(all[size_t(k) % kRanks], SIGKILL);
     ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " has done iteration ") == k + 1; })) << run.err();
-    const std::vector<pid_t> now = by_age(run);
+    const std::vector<pid_t> now = run.ranks_by_age();
     EXPECT_TRUE(std::equal(all.begin() + kRanks, all.end(), now.begin(), now.begin() + kRanks)) << k;
   }
   const Ended cut = end_alike(run, "cut");
@@ -91,7 +85,7 @@ TEST_F(Standby, GoesOnWhicheverRankIsKilled) {
 TEST_F(Standby, IsNotNeededForAStart) {
   LaunchRun& run = start(flags_, endless("cut"));
   ASSERT_TRUE(are_ready(run, 1)) << run.err();
-  const std::vector<pid_t> all = by_age(run);
+  const std::vector<pid_t> all = run.ranks_by_age();
   kill(all.back(), SIGKILL);
   ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), "that stood by has ended") > 0; })) << run.err();
   ASSERT_TRUE(run.wait_until([&] { return int(run.ranks().size()) == kRanks; })) << run.err();

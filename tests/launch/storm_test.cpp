@@ -3,7 +3,6 @@
 // what the ledger must tell at least, in percent: that depends on the machine.
 #include <signal.h>
 
-#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <random>
@@ -58,8 +57,8 @@ TEST_F(Storm, GoesOnAndKeepsAccountOfItsTime) {
     std::vector<pid_t> now;
     // Three starts in a row without a new iteration would end the launch.
     const auto is_new = [&] { return newest("storm") > furthest && begins() >= kills; };
-    ASSERT_TRUE(run.wait_until([&] { return is_new() && int((now = run.ranks()).size()) >= ranks; })) << run.err();
-    std::ranges::sort(now);
+    ASSERT_TRUE(run.wait_until([&] { return is_new() && int((now = run.ranks_by_age()).size()) >= ranks; }))
+        << run.err();
     now.resize(size_t(ranks));  // those that stand by are younger
     furthest = newest("storm");
     kill(now[random() % now.size()], SIGKILL);
