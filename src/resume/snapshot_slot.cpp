@@ -107,6 +107,21 @@ void for_slot_chunks(const std::vector<SlotChunk>& chunks, int threads,
   });
 }
 
+// What lies between the parts is zero: a flipped bit there is told like any other.
+void check_gaps(std::span<const std::byte> all, std::vector<std::pair<i64, i64>> parts) {
+  SlotHead head;
+  std::memcpy(&head, all.data(), sizeof head);
+  parts.emplace_back(head.account_at, head.account_at + head.account_bytes);
+  std::ranges::sort(parts);
+  i64 end = sizeof head;
+  for (const auto& [begin, next_end] : parts) {
+    const auto gap = all.subspan(size_t(end), size_t(std::max<i64>(begin - end, 0)));
+    if (std::ranges::any_of(gap, [](std::byte b) { return b != std::byte{}; }))
+      fail_damaged("what lies between tensors");
+    end = next_end;
+  }
+}
+
 // A tensor's elements [begin, begin + n) to where they are kept; their checksum.
 u64 put_elements(const SaveTensor& t, i64 begin, i64 n, std::span<std::byte> out) {
   const i64 size = size_of(t.dtype);
@@ -123,6 +138,7 @@ void check_snapshot(const Snapshot& snapshot, int threads) {
   const std::span all = snapshot.view->bytes();
   const std::vector<CheckpointTensor>& tensors = snapshot.account.tensors;
   std::vector<SlotChunk> chunks;
+  std::vector<std::pair<i64, i64>> parts;
   for (size_t t = 0; t < tensors.size(); ++t)
     for (size_t b = 0; b < tensors[t].blocks.size(); ++b) {
       const TensorBlock& block = tensors[t].blocks[b];
@@ -130,8 +146,10 @@ void check_snapshot(const Snapshot& snapshot, int threads) {
       const auto at = parse_count(block.key);
       if (!at || *at > i64(all.size()) || bytes > i64(all.size()) - *at)
         fail_damaged(tensors[t].name + " lies outside");
+      parts.emplace_back(*at, *at + bytes);
       for (i64 c = 0; c * block.chunk_bytes < bytes; ++c) chunks.push_back({t, b, size_t(c)});
     }
+  check_gaps(all, std::move(parts));
   for_slot_chunks(chunks, threads, [&](const SlotChunk& c) {
     const TensorBlock& block = tensors[c.tensor].blocks[c.block];
     const i64 bytes = count(block.shape) * size_of(tensors[c.tensor].dtype), begin = i64(c.chunk) * block.chunk_bytes;
@@ -182,6 +200,11 @@ void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor
     at = aligned(at + bytes_of(t));
   }
   SlotMemory memory(fd, at);
+  constexpr i64 kHead = sizeof(SlotHead);
+  std::ranges::fill(memory.take(kHead, kSlotLine - kHead), std::byte{});
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (const i64 end = begins[i] + bytes_of(tensors[i]); end < aligned(end))
+      std::ranges::fill(memory.take(end, aligned(end) - end), std::byte{});
   for_slot_chunks(chunks, threads, [&](const SlotChunk& c) {
     const SaveTensor& t = tensors[c.tensor];
     const i64 size = size_of(t.dtype), of_chunk = kChunkBytes / size, begin = i64(c.chunk) * of_chunk;

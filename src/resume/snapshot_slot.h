@@ -1,7 +1,7 @@
 // A snapshot of one rank in the agent's memory: what a checkpoint holds, with a checksum of every part.
 //
 //   head, 64 bytes     magic, bytes and xxh64 of the account, where it begins; xxh64 of these. Written last.
-//   data               the rank's blocks, each at a multiple of 64 bytes
+//   data               the rank's blocks, each at a multiple of 64 bytes; zeros between them
 //   account            a checkpoint's manifest; a block's key is the byte at which it begins
 #pragma once
 #include <atomic>
