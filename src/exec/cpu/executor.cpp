@@ -6,19 +6,13 @@
 #include <utility>
 
 #include "graph/relayout_op.h"
-#include "mesh/groups.h"
+#include "plan/data_reduction.h"
 
 namespace megalith::cpu {
 
 static bool is_with_others(const Mesh& mesh, const AnyOp& op) {
   const auto* r = op.get_if<Relayout>();
   return op.get_if<Wait>() || (r && !is_local(r->transfer) && mesh.n(r->axes) > 1);
-}
-
-static bool is_data_reduction(const Mesh& mesh, const AnyOp& op) {
-  const auto* r = op.get_if<Relayout>();
-  return r && (r->transfer == Transfer::all_reduce || r->transfer == Transfer::reduce_scatter) &&
-         groups::data_context.has(r->axes) && mesh.n(r->axes) > 1;
 }
 
 static double now() {

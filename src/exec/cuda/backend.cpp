@@ -106,6 +106,9 @@ class CudaInterpreter final : public Interpreter {
     executor_.time_by_tags(tags);
     return true;
   }
+  void tell_reductions(std::function<void(double seconds)> told) override {
+    executor_.tell_reductions(std::move(told));
+  }
   void skip_time() override { executor_.skip_time(); }
   TagSeconds tag_seconds() override { return executor_.tag_seconds(); }
   std::vector<double> time_instructions(int program) override { return executor_.time_instructions(program); }

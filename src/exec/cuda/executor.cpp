@@ -6,6 +6,7 @@
 #include <set>
 
 #include "exec/cuda/products/gemm_choices.h"
+#include "plan/data_reduction.h"
 #include "plan/first_update.h"
 
 namespace megalith::cuda {
@@ -58,7 +59,7 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
   s.kernel = prepare_any(in.op, context);
   check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}", in.op.name(),
         s.kernel.workspace, in.workspace_bytes);
-  s.lane = in.op.lane();
+  s.lane = in.op.lane(), s.reduces = is_data_reduction(plan_.mesh, in.op);
   if (s.lane) s.done = make_event(), lanes_[s.lane];
   if (const auto* op = in.op.get_if<Relayout>()) {
     const auto group = communicator_group_of(*op, plan_.mesh, coord_);
@@ -107,9 +108,12 @@ void Executor::run_kernel(const Step& s, bool first, int slot, cudaStream_t stre
   };
   const auto ins = placed(s.ins, s.in_strides), outs = placed(s.outs, s.out_strides);
   OwnTime* time = own_clock_ && !s.lane ? own_clock_->time() : nullptr;
+  const bool is_timed = reductions_ && s.reduces && !s.lane;
+  if (is_timed) reductions_->begin(stream);
   if (s.transfer) peers_->watch.begin(s.transfer, stream, time);
   s.kernel.run({ins, outs, s.workspace, first, stream});
   if (s.transfer) peers_->watch.end(s.transfer, stream, time);
+  if (is_timed) reductions_->end(stream);
 }
 
 void Executor::mark_own(Moment moment) {
@@ -119,8 +123,12 @@ void Executor::mark_own(Moment moment) {
 void Executor::enqueue(const Step& s, bool first, int slot) {
   if (s.first_only && !first) return;
   if (s.begun_by) {
+    const Step& begun = step_at(s.begun_by);
+    const bool is_timed = reductions_ && begun.reduces;
     mark_own(Moment::wait_begins);
-    check_cuda(cudaStreamWaitEvent(device_.stream(), step_at(s.begun_by).done.get()), "ending what a lane does");
+    if (is_timed) reductions_->begin(device_.stream());
+    check_cuda(cudaStreamWaitEvent(device_.stream(), begun.done.get()), "ending what a lane does");
+    if (is_timed) reductions_->end(device_.stream());
     mark_own(Moment::wait_ends);
     return;
   }
@@ -258,40 +266,12 @@ void Executor::time_by_tags(TimeTags tags) {
   remake_graphs([&] { tag_clock_ = std::make_unique<TagClock>(std::move(tags)); });
 }
 
+void Executor::tell_reductions(std::function<void(double seconds)> told) {
+  if (peers_) remake_graphs([&] { reductions_ = std::make_unique<ReductionClock>(std::move(told)); });
+}
+
 void Executor::skip_time() {
   if (tag_clock_) tag_clock_->skip(device_.stream());
-}
-
-Event Executor::mark() {
-  Event event = make_event(cudaEventDefault);
-  check_cuda(cudaEventRecord(event.get(), device_.stream()), "timing");
-  return event;
-}
-
-static double seconds_between(cudaEvent_t begin, cudaEvent_t end) {
-  float ms = 0;
-  check_cuda(cudaEventElapsedTime(&ms, begin, end), "timing");
-  return double(ms) / 1e3;
-}
-
-double Executor::busy_seconds() {
-  check_cuda(cudaStreamSynchronize(device_.stream()), "timing");
-  double sum = 0;
-  for (size_t i = 0; i + 1 < marks_.size(); i += 2) sum += seconds_between(marks_[i].get(), marks_[i + 1].get());
-  marks_.clear();
-  timed_ = true;
-  return sum;
-}
-
-std::vector<double> Executor::time_instructions(int program) {
-  launch(program, true, 0);
-  std::vector<Event> marks;
-  marks.push_back(mark());
-  enqueue(program, whole(program), true, 0, [&] { marks.push_back(mark()); });
-  check_cuda(cudaStreamSynchronize(device_.stream()), "timing");
-  std::vector<double> seconds;
-  for (size_t i = 0; i + 1 < marks.size(); ++i) seconds.push_back(seconds_between(marks[i].get(), marks[i + 1].get()));
-  return seconds;
 }
 
 }  // namespace megalith::cuda

@@ -14,6 +14,7 @@
 #include "exec/cuda/own_clock.h"
 #include "exec/cuda/peers.h"
 #include "exec/cuda/pinned.h"
+#include "exec/cuda/reduction_clock.h"
 #include "exec/cuda/streams.h"
 #include "exec/cuda/tag_clock.h"
 #include "plan/lanes.h"
@@ -51,6 +52,7 @@ class Executor {
   double own_seconds();
   // As Interpreter has them.
   void time_by_tags(TimeTags tags);
+  void tell_reductions(std::function<void(double seconds)> told);
   void skip_time();
   TagSeconds tag_seconds() const { return tag_clock_ ? tag_clock_->seconds() : TagSeconds{}; }
   // Runs a program and times each instruction by events. Another run goes before it, so that the host, which takes
@@ -77,6 +79,7 @@ class Executor {
     int lane = 0;               // 0: in line
     Event done = {};            // of what a lane does
     InstructionPlace begun_by;  // of a Wait: the step that it ends
+    bool reduces = false;       // over data- and context-parallel ranks
     bool first_only = false;    // of a step's first micro-batch; then the graph of the others is without it
   };
   struct Captured {
@@ -122,6 +125,7 @@ class Executor {
   std::vector<Event> marks_;             // before and behind each run, while they are timed
   std::unique_ptr<OwnClock> own_clock_;  // once it is asked for
   std::unique_ptr<TagClock> tag_clock_;  // likewise
+  std::unique_ptr<ReductionClock> reductions_;
 };
 
 }  // namespace megalith::cuda

@@ -37,6 +37,23 @@ static __global__ void tag_mark(TagTime* t, int tag, bool ends_step) {
   told[0] = 2 * t->steps;
 }
 
+static __global__ void reduction_mark(ReductionTime* t, bool ends) {
+  const u64 now = nanoseconds();
+  if (!ends) {
+    t->began = now;
+    return;
+  }
+  volatile u64* told = t->told;
+  told[1 + t->count % ReductionTime::kMost] = now - t->began;
+  __threadfence_system();
+  told[0] = ++t->count;
+}
+
+void launch_reduction_mark(ReductionTime* time, bool ends, cudaStream_t stream) {
+  reduction_mark<<<1, 1, 0, stream>>>(time, ends);
+  check_launch("mark");
+}
+
 void launch_tag(TagTime* time, int tag, bool ends_step, cudaStream_t stream) {
   tag_mark<<<1, 1, 0, stream>>>(time, tag, ends_step);
   check_launch("mark");

@@ -26,6 +26,15 @@ struct TagTime {
 // What passed since the last such mark counts to `tag`; -1: to nothing.
 void launch_tag(TagTime* time, int tag, bool ends_step, cudaStream_t stream);
 
+// Of each reduction the nanoseconds that the compute stream spent in it, as a ring in the host's memory: how many there
+// were, then the last kMost of them. The rest is in the device's memory.
+struct ReductionTime {
+  static constexpr int kMost = 4096;
+  u64 began = 0, count = 0;
+  u64* told = nullptr;
+};
+void launch_reduction_mark(ReductionTime* time, bool ends, cudaStream_t stream);
+
 // `word`: may be missing. `time`: of the compute stream, whose marks come one after another; missing: none is kept.
 void launch_mark(u32* word, u32 value, cudaStream_t stream, OwnTime* time = nullptr, Moment moment = Moment::none);
 

@@ -23,7 +23,7 @@ class Requests {
   std::span<const double> place(int ticket) const;
 
  private:
-  static constexpr int kSlots = 16;
+  static constexpr int kSlots = 64;
   struct Slot {
     double* pinned = nullptr;
     i64 room = 0, bytes = 0;  // bytes 0: free
