@@ -15,69 +15,122 @@
 
 namespace megalith {
 
-static std::unique_ptr<Sink> make_tensorboard(const Options& o, i64 iteration) {
+namespace {
+
+std::unique_ptr<Sink> make_tensorboard(const Options& o, i64 iteration, const std::shared_ptr<ToldAt>& clock) {
   const TrainConfig& t = o.train;
-  auto sink =
-      std::make_unique<TensorBoard>(t.tensorboard_dir, t.tensorboard_log_interval, this_process(), curve_flags_of(t));
+  TensorBoardOrigin origin = this_process();
+  origin.now = [clock] { return clock->unix; };
+  auto sink = std::make_unique<TensorBoard>(t.tensorboard_dir, t.tensorboard_log_interval, origin, curve_flags_of(t));
   sink->write_arguments(o, iteration);
   return sink;
 }
 
-static std::unique_ptr<Sink> make_wandb(const Options& o, i64 iteration) {
+std::unique_ptr<Sink> make_wandb(const Options& o, i64 iteration, const std::shared_ptr<ToldAt>& clock) {
   const WandbAsked asked = wandb_asked(o, [](const char* name) -> const char* { return std::getenv(name); });
-  return asked.is_on() ? std::make_unique<Wandb>(o, asked, iteration) : nullptr;
+  return asked.is_on() ? std::make_unique<Wandb>(o, asked, iteration, [clock] { return clock->unix; }) : nullptr;
 }
 
-// The progress line first: it ends before the curves are said, and log lines are put above its latest state.
-Observers::Observers(const Options& o, i64 iteration, i64 train_iters, bool writes, Endpoint* endpoint) {
+// In this order, as the first that can't be opened is the one that is told.
+std::vector<std::unique_ptr<Sink>> make_files(const Options& o, i64 iteration, const std::shared_ptr<ToldAt>& clock) {
   const TrainConfig& t = o.train;
-  std::unique_ptr<Sink> tensorboard, metrics, tokens, wandb;
-  if (writes && !t.tensorboard_dir.empty()) tensorboard = make_tensorboard(o, iteration);
-  if (writes) wandb = make_wandb(o, iteration);
-  if (writes && !t.metrics_file.empty()) metrics = std::make_unique<MetricsFile>(t.metrics_file, iteration);
-  if (writes && t.save_tokens_per_expert_interval > 0 && o.model.moe.num_experts > 0)
-    tokens = std::make_unique<TokensPerExpert>(t.save, iteration, t.save_tokens_per_expert_interval, o.model);
+  std::vector<std::unique_ptr<Sink>> files;
+  if (!t.tensorboard_dir.empty()) files.push_back(make_tensorboard(o, iteration, clock));
+  if (auto wandb = make_wandb(o, iteration, clock)) files.push_back(std::move(wandb));
+  if (!t.metrics_file.empty()) files.push_back(std::make_unique<MetricsFile>(t.metrics_file, iteration));
+  if (t.save_tokens_per_expert_interval > 0 && o.model.moe.num_experts > 0)
+    files.push_back(std::make_unique<TokensPerExpert>(t.save, iteration, t.save_tokens_per_expert_interval, o.model));
+  return files;
+}
+
+}  // namespace
+
+// The progress line first: it ends before the curves are said, and log lines are put above its latest state.
+Observers::Observers(const Options& o, i64 iteration, i64 train_iters, bool writes, Endpoint* endpoint,
+                     std::optional<Fp8Scales> scales) {
+  const TrainConfig& t = o.train;
+  auto clock = std::make_shared<ToldAt>();
+  std::vector<std::unique_ptr<Sink>> files;
+  if (writes) files = make_files(o, iteration, clock);
   if (writes && t.progress) sinks_.push_back(std::make_unique<Progress>(iteration, train_iters));
   sinks_.push_back(std::make_unique<Console>(t));
-  if (metrics) sinks_.push_back(std::move(metrics));
-  if (tensorboard) sinks_.push_back(std::move(tensorboard));
-  if (wandb) sinks_.push_back(std::move(wandb));
-  if (tokens) sinks_.push_back(std::move(tokens));
-  if (endpoint) sinks_.push_back(std::make_unique<PrometheusSink>(*endpoint, o, iteration));
   if (t.progress) sinks_.push_back(std::make_unique<Chart>());
   if (const LaunchLine line([](const char* name) -> const char* { return std::getenv(name); }); line.is_there())
     sinks_.push_back(std::make_unique<LaunchProgress>(line));
+  if (!files.empty()) threads_.push_back(std::make_unique<SinkThread>("files of metrics", std::move(files), clock));
+  if (!endpoint) return;
+  auto told = std::make_shared<ToldAt>();
+  auto sink = std::make_unique<PrometheusSink>(
+      *endpoint, o, iteration, [told] { return told->steady; }, [told] { return told->unix; });
+  if (scales) sink->follow(std::move(*scales));
+  std::vector<std::unique_ptr<Sink>> series;
+  series.push_back(std::move(sink));
+  threads_.push_back(std::make_unique<SinkThread>("the Prometheus endpoint", std::move(series), told));
 }
 
-void Observers::each(const std::function<void(Sink&)>& f) const {
+void Observers::counted(const std::function<void()>& f) const {
   const double began = steady_seconds();
-  for (const auto& sink : sinks_) f(*sink);
+  f();
   seconds_ += steady_seconds() - began;
 }
 
+// What the call has captured is copied for each thread.
+void Observers::each(const SinkThread::Tell& tell) const {
+  counted([&] {
+    for (const auto& sink : sinks_) tell(*sink);
+    for (const auto& thread : threads_) thread->post(tell);
+  });
+}
+
 void Observers::take(const Record& record) const {
-  each([&](Sink& sink) { sink.take(record); });
+  counted([&] {
+    for (const auto& sink : sinks_) sink->take(record);
+    if (threads_.empty()) return;
+    const auto copy = std::make_shared<const Record>(record);
+    for (const auto& thread : threads_) thread->post([copy](Sink& sink) { sink.take(*copy); }, record.ends_interval);
+  });
 }
 void Observers::take_evaluation(const Evaluated& evaluated) const {
-  each([&](Sink& sink) { sink.take_evaluation(evaluated); });
+  each([evaluated](Sink& sink) { sink.take_evaluation(evaluated); });
 }
 void Observers::take_save(const EndedSave& save) const {
-  each([&](Sink& sink) { sink.take_save(save); });
+  each([save](Sink& sink) { sink.take_save(save); });
 }
 void Observers::take_own_work(std::span<const OwnWork> ranks) const {
-  each([&](Sink& sink) { sink.take_own_work(ranks); });
+  each([copy = std::vector(ranks.begin(), ranks.end())](Sink& sink) { sink.take_own_work(copy); });
 }
 void Observers::take_times(std::span<const NamedValue> seconds, i64 iteration) const {
-  each([&](Sink& sink) { sink.take_times(seconds, iteration); });
+  each([copy = std::vector(seconds.begin(), seconds.end()), iteration](Sink& sink) {
+    sink.take_times(copy, iteration);
+  });
+}
+void Observers::take_memory(const MemoryTold& memory) const {
+  each([memory](Sink& sink) { sink.take_memory(memory); });
 }
 void Observers::leave(Away where) const {
-  each([&](Sink& sink) { sink.leave(where); });
+  each([where](Sink& sink) { sink.leave(where); });
 }
 void Observers::come_back() const {
   each([](Sink& sink) { sink.come_back(); });
 }
+void Observers::flush() const {
+  counted([&] {
+    for (const auto& thread : threads_) thread->flush();
+  });
+}
+
+// The curves come last.
 void Observers::finish() const {
-  each([](Sink& sink) { sink.finish(); });
+  counted([&] {
+    for (const auto& thread : threads_) thread->finish();
+    for (const auto& sink : sinks_) sink->finish();
+  });
+}
+
+double Observers::seconds_beside() const {
+  double seconds = 0;
+  for (const auto& thread : threads_) seconds += thread->seconds();
+  return seconds;
 }
 
 }  // namespace megalith

@@ -30,6 +30,7 @@ struct Record {
   bool is_first = false;              // of this process; its line is said even if none is due
   std::vector<MetricValue> values{};  // in the table's order
   std::vector<Tallied> tallies{};     // of this iteration, as the model counts them
+  std::vector<double> amax{};         // of this iteration's casts to fp8, with delayed scaling
   std::vector<NamedValue> times{};    // seconds of the run in each state (goodput/states.h); they sum to its wall time
 };
 
@@ -43,6 +44,12 @@ struct Evaluated {
   std::string set{};   // of several: "-wiki" or "-0"
 };
 
+// Of this rank, in bytes: as planned by category, and the most that was used.
+struct MemoryTold {
+  i64 stage = 0;
+  std::vector<NamedValue> bytes{};
+};
+
 enum class Away { evaluating, saving };  // what the training stands still for
 
 class Sink {
@@ -53,6 +60,7 @@ class Sink {
   virtual void take_save(const EndedSave& /*save*/) {}
   virtual void take_own_work(std::span<const OwnWork> /*ranks*/) {}  // with --log-straggler, with each line
   virtual void take_times(std::span<const NamedValue> /*seconds*/, i64 /*iteration*/) {}  // with --timing-log-level
+  virtual void take_memory(const MemoryTold& /*memory*/) {}                               // with each line
   virtual void leave(Away /*where*/) {}  // the training stands still from here on
   virtual void come_back() {}            // and goes on
   virtual void finish() {}               // at the end of the run

@@ -75,7 +75,7 @@ const Record& Recorder::take(const RunState& state, const StepResult& step, doub
   record_.tokens = step.samples * options_.model.seq_length;
   record_.loss = step.loss;
   record_.counted = step.counted, record_.finite = finite;
-  record_.tallies = step.tallies;
+  record_.tallies = step.tallies, record_.amax = step.amax;
   record_.values = values_of(seen);
   reduce_over_ranks(record_.values);
   reduce_over_interval(record_.values, step.counted);

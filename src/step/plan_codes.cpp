@@ -1,5 +1,6 @@
 // What of a step is codes of fp8 or fp4: products, the states of their scales, and weights on their way between ranks.
 #include "passes/gather_codes.h"
+#include "passes/tell_amax.h"
 #include "step/step_planner.h"
 
 namespace megalith {
@@ -9,7 +10,12 @@ void StepPlanner::keep_scales(const ScaleStates& states) {
   for (const std::string& name : states.names)
     out_.untrained.push_back(
         {.name = name, .kind = ParameterKind::vector, .type = states.type, .true_rows = states.type.dim(0)});
-  scales_.push_back(states);
+  out_.scales.push_back(states);
+}
+
+void StepPlanner::end_scales(Builder& b, const ScaleStates& states, Value seen) {
+  if (spec_.tells_amax) seen = tell_amax(b, states.seen_name, seen);
+  update_scales(b, spec_.quantize.config, states, seen, b.graph().outputs.at("step"));
 }
 
 QuantizeReport StepPlanner::quantize_products(Graph& g, const std::string& of, const std::string& suffix) {

@@ -35,6 +35,7 @@ struct StepSpec {
   std::optional<LossScaling> loss_scaling = {};
   bool copies_state = false;         // for saves beside the training
   bool counts_nonzeros = false;      // of the gradients: the output kNonzeros of the step's end
+  bool tells_amax = false;           // of delayed scaling: an output of the step's end for each of PlannedStep::scales
   bool squares_weights = false;      // a program of its own, kSquareWeights, behind each step's end
   std::set<std::string> passes_off;  // beside the backend's own
 };
@@ -57,7 +58,8 @@ struct PlannedStep {
   i64 unrecomputed_bytes = 0;  // activations of a training program if nothing were done again; 0: nothing is
   i64 unoffloaded_bytes = 0;   // the same if none went to the host's memory; 0: none does
   OffloadReport offloaded;
-  QuantizeReport quantized;  // of a training step, else of an evaluation; in a pipeline of the stage
+  std::vector<ScaleStates> scales;  // of delayed scaling, by piece; their `seen_name` is the output with tells_amax
+  QuantizeReport quantized;         // of a training step, else of an evaluation; in a pipeline of the stage
 };
 // The pass rematerialize costs time, and is left out where memory suffices without, for what a run takes beside its
 // plan too: it changes no result. keep-repeated is the other way round: it is there where memory suffices. (Several

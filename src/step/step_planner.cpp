@@ -183,9 +183,8 @@ void StepPlanner::add_update_program() {
   std::vector<Value> tallies;
   for (const StagePiece& piece : pieces_) tallies.push_back(tally_leaf(b, out_.tallies, piece.suffix));
   add_update_to(g, parameters, sums, tallies);
-  for (const ScaleStates& states : scales_)
-    update_scales(b, spec_.quantize.config, states, b.leaf({states.seen_name, states.seen_type, Role::scalar}),
-                  g.outputs.at("step"));
+  for (const ScaleStates& states : out_.scales)
+    end_scales(b, states, b.leaf({states.seen_name, states.seen_type, Role::scalar}));
   verify(g);
   run(g, "update", standard_passes(), passes_off_);
   if (spec_.optimizer.optimizer_cpu_offload) run(g, "update", {stream_state_pass(spec_.optimizer)});
@@ -200,7 +199,7 @@ void StepPlanner::rewrite_training(const TrainedPiece& built) {
   keep_scales(quantized.states);
   if (quantized.states.seen && !in_pipeline()) {
     Builder b(g);
-    update_scales(b, spec_.quantize.config, quantized.states, quantized.states.seen, g.outputs.at("step"));
+    end_scales(b, quantized.states, quantized.states.seen);
   }
   gather_as_codes(g, of);
   run(g, of, standard_passes(spec_.traffic.ring), passes_off_);

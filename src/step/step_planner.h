@@ -36,6 +36,7 @@ class StepPlanner {
                      const std::vector<Value>& tallies);
   void add_update_program();
   void keep_scales(const ScaleStates& states);
+  void end_scales(Builder& b, const ScaleStates& states, Value seen);
   void gather_as_codes(Graph& g, const std::string& of);
   QuantizeReport quantize_products(Graph& g, const std::string& of, const std::string& suffix);
   void rewrite_training(const TrainedPiece& built);
@@ -56,8 +57,7 @@ class StepPlanner {
   std::vector<TrainedPiece> built_;  // by piece
   std::vector<Parameter> parameters_;
   std::vector<Untrained> untrained_;
-  std::vector<ScaleStates> scales_;  // of delayed scaling, by piece
-  bool begun_ = false;               // sums of gradients over ranks, by the pieces' last programs
+  bool begun_ = false;  // sums of gradients over ranks, by the pieces' last programs
   PlannedStep out_;
 };
 

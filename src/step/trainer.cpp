@@ -29,6 +29,9 @@ Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord&
       inputs_(step.inputs),
       pipeline_(step.pipeline ? std::optional<Pipeline>(std::in_place, step, interpreter, coord) : std::nullopt),
       losses_(step, interpreter) {
+  for (const ScaleStates& states : step.scales)
+    if (const Program* end = plan_.find_program(updating()); end && end->outputs.contains(states.seen_name))
+      amax_.push_back(states.seen_name);
   if (!pipeline_) feed_.emplace(step.plan, step.inputs, interpreter, coord);
 }
 
@@ -90,6 +93,7 @@ void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState
   if (scaling_) step.loss_scale = interpreter_.request(program, kLossScale);
   if (plan_.programs[size_t(program)].outputs.contains(kNonzeros))
     step.nonzeros = interpreter_.request(program, kNonzeros);
+  for (const std::string& output : amax_) step.amax.push_back(interpreter_.request(program, output));
   if (plan_.find_program(kSquareWeights)) step.squares = square_weights();
   step.micro_batches = losses_.all();
   started_.push_back(std::move(step));
@@ -124,6 +128,10 @@ StepResult Trainer::finish_step(RunState& state) {
   r.counted = counts(scalars), r.samples = step.samples, r.data_wait = step.data_wait;
   read_loss_scale(step, state, r);
   if (step.nonzeros) r.nonzeros = interpreter_.take(*step.nonzeros)[0];
+  for (const int ticket : step.amax) {
+    const std::vector<double> amax = interpreter_.take(ticket);
+    r.amax.insert(r.amax.end(), amax.begin(), amax.end());
+  }
   if (step.squares) r.params_norm = std::sqrt(interpreter_.take(*step.squares)[0]);
   state.advance(step.samples, r.counted);
   return r;

@@ -62,6 +62,7 @@ struct StepResult {
   double finished = 0;              // when, by steady_seconds()
   std::vector<NamedValue> terms{};  // the means of the loss's terms behind the first
   std::vector<Tallied> tallies{};   // the model's
+  std::vector<double> amax{};       // what the casts of each of PlannedStep::scales saw, where it is asked for
   // This rank's share of each micro-batch's loss; empty where the host cannot see it, or another stage has it.
   std::vector<LossShare> micro_batches{};
   bool loss_spike = false, grad_norm_spike = false;  // far above those of the last steps (observe/spike_detector.h)
@@ -101,6 +102,7 @@ class Trainer {
   struct Started {
     int ticket = 0;
     std::optional<int> tally = {}, loss_scale = {}, nonzeros = {}, squares = {};  // tickets too
+    std::vector<int> amax = {};
     i64 samples = 0;
     double data_wait = 0;
     std::vector<LossShare> micro_batches = {};
@@ -125,6 +127,7 @@ class Trainer {
   Interpreter& interpreter_;
   Rates rates_;
   std::vector<std::string> terms_;  // of the loss
+  std::vector<std::string> amax_;   // outputs
   TallyPlaces tallies_;
   std::optional<LossScaling> scaling_;
   std::vector<DataInput> inputs_;  // of the model

@@ -37,7 +37,7 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       datasets_(enough(run)),
       last_(train_iters(o_, state_)),
       recorder_(o_, start_.progress(), last_, peak(), ranks),
-      observers_(o_, state_.iteration, last_, ranks.rank() == 0, endpoint),
+      observers_(o_, state_.iteration, last_, ranks.rank() == 0, endpoint, scales()),
       validation_(o_, evaluation_, datasets_, observers_),
       health_(t_, model_),
       incidents_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train, in_step_),
@@ -73,6 +73,11 @@ RunStart TrainingRun::loaded(RunStart start) {
   return filled;
 }
 
+std::optional<Fp8Scales> TrainingRun::scales() {
+  if (!endpoint_ || step_.scales.empty() || t_.skip_train) return {};
+  return Fp8Scales(step_, *interpreter_, o_.quantize);
+}
+
 void TrainingRun::watch_runs() {
   for (RunWatch* watch : faults_.watches()) watches_.add(watch);
   if (timing_ && timing_->watch()) watches_.add(timing_->watch());
@@ -86,7 +91,8 @@ int TrainingRun::train() {
   if (t_.skip_train || state_.iteration >= last_) validate([&] { validation_.run_last(state_); });
   observers_.finish();
   ledger_.end(state_.iteration);
-  log::say("{}; sinks {:.4f}", goodput_line(ledger_.total()), observers_.seconds());
+  log::say("{}; sinks {:.4f}, beside the training {:.4f}", goodput_line(ledger_.total()), observers_.seconds(),
+           observers_.seconds_beside());
   log::say("{}", memory_line(all_memory_use(ranks_, {need_.total(), backend_.peak_bytes()})));
   return code;
 }
@@ -193,8 +199,10 @@ void TrainingRun::finish() {
   const Record& record =
       recorder_.take(state_, r, schedules_.lr.at(at),
                      schedules_.decoupled ? std::optional(schedules_.decoupled->at(at)) : std::nullopt);
-  health_.look(state_.iteration, r, incidents_.take(state_, r));
   observers_.take(record);
+  const std::string cause = incidents_.take(state_, r);
+  if (!r.counted || r.loss_spike || r.grad_norm_spike) observers_.flush();
+  health_.look(state_.iteration, r, cause);
   if (rank_losses_) tell_rank_losses(r, record.ends_interval);
   if (timing_ && timing_->has_phases() && record.ends_interval) {
     say_times(timing_->interval());
@@ -219,6 +227,7 @@ void TrainingRun::tell_rank_losses(const StepResult& r, bool is_due) {
 
 void TrainingRun::pause(Away where) {
   observers_.leave(where);
+  if (where == Away::saving) observers_.flush();
   recorder_.pause(), save_interval_.pause();
   if (straggler_) straggler_->pause();
 }

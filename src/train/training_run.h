@@ -51,6 +51,7 @@ class TrainingRun {
   // Where the step behind this one takes more, or fewer.
   void say_size(i64 before) const;
   void finish_all();
+  std::optional<Fp8Scales> scales();  // of fp8, where they are told
   void watch_runs();
   // --iterations-to-skip: whether the next iteration's data are only read; reads them.
   bool is_left_out() const;

@@ -79,17 +79,14 @@ void TrainingRun::tell_saves() {
 }
 
 void TrainingRun::tell_memory() {
-  const Labels stage{{"stage", std::to_string(step_.plan.mesh.place(coord_, groups::pipeline))}};
-  const auto tell = [&](const char* category, i64 bytes) {
-    Labels labels = stage;
-    labels.emplace_back("category", category);
-    endpoint_->set("megalith_memory_bytes", double(bytes), labels);
-  };
+  MemoryTold told{.stage = step_.plan.mesh.place(coord_, groups::pipeline)};
+  const auto tell = [&](const char* category, i64 bytes) { told.bytes.push_back({category, double(bytes)}); };
   tell("arena", need_.arena), tell("process", need_.process), tell("device_copies", need_.device_copies);
   tell("host_state", need_.host_state), tell("batches", need_.batches), tell("start", need_.start);
   tell("data", need_.data), tell("others", need_.others), tell("copies", need_.copies);
   tell("peak_forward", phases_.forward), tell("peak_backward", phases_.backward), tell("peak_update", phases_.update);
   tell("planned", need_.total()), tell("used_peak", backend_.peak_bytes());
+  observers_.take_memory(told);
 }
 
 bool TrainingRun::should_exit(const StopRequests& requests) const {

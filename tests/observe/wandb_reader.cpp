@@ -21,6 +21,8 @@ std::vector<ProtoField> proto_fields(const std::string& m) {
     ProtoField f{int(key >> 3), 0, {}};
     if ((key & 7) == 0) {
       f.value = varint(m, at);
+    } else if ((key & 7) == 1 || (key & 7) == 5) {  // a double, a float
+      f.bytes = m.substr(at, (key & 7) == 1 ? 8 : 4), at += f.bytes.size();
     } else {
       EXPECT_EQ(key & 7, 2u);
       const u64 size = varint(m, at);

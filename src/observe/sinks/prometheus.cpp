@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/process_start.h"
-#include "observe/sinks/tensorboard_file.h"
 #include "settings/precision.h"
 
 namespace megalith {
@@ -63,8 +62,9 @@ const char* state_of(Away where) { return where == Away::evaluating ? "eval" : "
 
 }  // namespace
 
-PrometheusSink::PrometheusSink(Endpoint& endpoint, const Options& o, i64 iteration, std::function<double()> now)
-    : to_(endpoint), now_(std::move(now)), seq_length_(o.model.seq_length), began_(now_()) {
+PrometheusSink::PrometheusSink(Endpoint& endpoint, const Options& o, i64 iteration, std::function<double()> now,
+                               std::function<double()> wall)
+    : to_(endpoint), now_(std::move(now)), wall_(std::move(wall)), seq_length_(o.model.seq_length), began_(now_()) {
   to_.set("megalith_run_info", 1, layout_of(o));
   to_.set("megalith_iteration", double(iteration));
   for (const char* counter :
@@ -78,9 +78,10 @@ PrometheusSink::PrometheusSink(Endpoint& endpoint, const Options& o, i64 iterati
 void PrometheusSink::take(const Record& r) {
   const double seconds = now_of(r, "iteration_time");
   set_values(r, seconds);
+  set_scales(r);
   count(r);
   count_time(seconds, std::min(seconds, now_of(r, "data_wait")));
-  to_.set("megalith_last_step_timestamp_seconds", unix_seconds());
+  to_.set("megalith_last_step_timestamp_seconds", wall_());
   to_.set("megalith_iteration", double(r.iteration));
   to_.set("megalith_train_iters", double(r.train_iters));
   times_.add(seconds);
@@ -144,6 +145,24 @@ void PrometheusSink::take_times(std::span<const NamedValue> seconds, i64) {
   for (const auto& [timer, phase] : kPhases)
     for (const NamedValue& v : seconds)
       if (v.name == timer && v.value > 0) to_.set("megalith_phase_seconds", v.value, {{"phase", phase}});
+}
+
+void PrometheusSink::take_memory(const MemoryTold& memory) {
+  const std::string stage = std::to_string(memory.stage);
+  for (const NamedValue& v : memory.bytes)
+    to_.set("megalith_memory_bytes", v.value, {{"stage", stage}, {"category", v.name}});
+}
+
+void PrometheusSink::set_scales(const Record& r) {
+  if (!scales_ || !r.counted || r.amax.empty()) return;
+  const Fp8Health health = scales_->take(r.amax);
+  if (health.threshold == 0) return;
+  to_.set("megatron:fp8_amax_history_max", health.amax);
+  to_.set("megatron:fp8_amax_history_threshold", health.threshold);
+  to_.set("megalith_fp8_scale_min", health.scale_min);
+  to_.set("megalith_fp8_scale_max", health.scale_max);
+  to_.set("megalith_fp8_saturated", double(health.saturated));
+  to_.set("megalith_fp8_underflow", double(health.underflow));
 }
 
 void PrometheusSink::say_healthy() {

@@ -6,8 +6,10 @@
 
 #include "base/clock.h"
 #include "observe/endpoint.h"
+#include "observe/fp8_scales.h"
 #include "observe/last_values.h"
 #include "observe/record.h"
+#include "observe/sinks/tensorboard_file.h"
 
 namespace megalith {
 
@@ -15,12 +17,14 @@ class PrometheusSink final : public Sink {
  public:
   // The run begins behind `iteration`. The endpoint outlives the sink.
   PrometheusSink(Endpoint& endpoint, const Options& options, i64 iteration,
-                 std::function<double()> now = steady_seconds);
+                 std::function<double()> now = steady_seconds, std::function<double()> wall = unix_seconds);
+  void follow(Fp8Scales scales) { scales_ = std::move(scales); }  // from the next record on
   void take(const Record& record) override;
   void take_evaluation(const Evaluated& evaluated) override;
   void take_save(const EndedSave& save) override;
   void take_own_work(std::span<const OwnWork> ranks) override;
   void take_times(std::span<const NamedValue> seconds, i64 iteration) override;
+  void take_memory(const MemoryTold& memory) override;
   void leave(Away where) override;
   void come_back() override;
 
@@ -33,15 +37,17 @@ class PrometheusSink final : public Sink {
   void count(const Record& record);
   void count_spikes(const Record& record);
   void count_time(double training, double data_wait);
+  void set_scales(const Record& record);
   void say_healthy();
 
   Endpoint& to_;
-  std::function<double()> now_;
+  std::function<double()> now_, wall_;
   i64 seq_length_;
   i64 samples_ = 0;         // told
   double spikes_[2] = {};   // told, of the loss and of the gradient's norm
   std::deque<Peak> peaks_;  // falling, of the last 10 minutes
   LastValues times_;
+  std::optional<Fp8Scales> scales_;
   double began_, known_ = 0;  // seconds that a state has
   std::optional<Away> away_;
   double left_ = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "base/log.h"
 #include "config/file.h"
@@ -111,10 +112,15 @@ void Wandb::write_summary() {
   file_->summary(all);
 }
 
-void Wandb::finish() {
+void Wandb::end(int code) {
+  if (!file_ || std::exchange(has_ended_, true)) return;
   write_row();
   write_summary();
-  file_->exit(0, i64(now_() - started_));
+  file_->exit(code, i64(now_() - started_));
+}
+
+void Wandb::finish() {
+  end(0);
   if (asked_.mode == "online") start_wandb_sync(file_->path().parent_path());
 }
 

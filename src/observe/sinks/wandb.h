@@ -25,6 +25,7 @@ class Wandb final : public Sink {
  public:
   // The run begins behind `iteration`. A row each `--tensorboard-log-interval` iterations.
   Wandb(const Options& options, const WandbAsked& asked, i64 iteration, std::function<double()> now = unix_seconds);
+  ~Wandb() override { end(1); }  // of a run that failed; without finish()
   void take(const Record& record) override;
   void take_evaluation(const Evaluated& evaluated) override;
   void take_times(std::span<const NamedValue> seconds, i64 iteration) override;
@@ -37,6 +38,7 @@ class Wandb final : public Sink {
   void put(const std::string& name, double value);
   void write_row();
   void write_summary();
+  void end(int code);  // once
 
   WandbAsked asked_;
   std::function<double()> now_;
@@ -49,6 +51,7 @@ class Wandb final : public Sink {
   WandbItems row_, summary_;
   std::optional<Away> away_;
   double left_ = 0;
+  bool has_ended_ = false;
 };
 
 }  // namespace megalith

@@ -1,0 +1,95 @@
+// Runs that end early: whatever was done is in all files, in its order.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "exec/cpu/backend.h"
+#include "tests/train/small_run.h"
+#include "train/pretrain.h"
+#include "wandb_reader.h"
+
+namespace megalith {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string only_file(const fs::path& dir, const std::string& part) {
+  std::string found;
+  for (const auto& entry : fs::recursive_directory_iterator(dir))
+    if (entry.path().filename().string().find(part) != std::string::npos) found = entry.path().string();
+  EXPECT_FALSE(found.empty()) << part;
+  return found.empty() ? "" : read_file(found);
+}
+
+std::vector<i64> in_metrics_file(const fs::path& dir) {
+  std::vector<i64> iterations;
+  std::ifstream file(dir / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) iterations.push_back(nlohmann::json::parse(line)["iteration"]);
+  return iterations;
+}
+
+std::vector<i64> in_wandb(const fs::path& dir) {
+  std::vector<i64> iterations;
+  for (const std::string& record : read_wandb(only_file(dir, ".wandb")))
+    if (const std::string row = record_part(record, 2); !row.empty())
+      iterations.push_back(i64(proto_fields(record_part(row, 2)).at(0).value));
+  return iterations;
+}
+
+// The steps of the loss's curve.
+std::vector<i64> in_tensorboard(const fs::path& dir) {
+  std::vector<i64> steps;
+  const std::string file = only_file(dir, "tfevents");
+  for (size_t at = 0; at + 12 <= file.size();) {
+    u64 length = 0;
+    std::memcpy(&length, file.data() + at, sizeof length);
+    const std::string event = file.substr(at + 12, length);
+    at += 16 + length;
+    const std::string value = record_part(record_part(event, 5), 1);
+    if (value.empty() || record_part(value, 1) != "lm loss") continue;
+    for (const ProtoField& f : proto_fields(event))
+      if (f.number == 2) steps.push_back(i64(f.value));
+  }
+  return steps;
+}
+
+// The last step of a run with a fault; 0: what its checkpoint says.
+void expect_all(const std::string& name, const std::string& flags, i64 last, const std::string& error) {
+  const TempFolder folder("lost_" + name);
+  const std::string dir = folder.path.string();
+  const Options o =
+      options_for(1, "--train-iters 20000 --log-interval 1 --eval-iters 0 --inject-allowed --metrics-file " + dir +
+                         "/metrics.jsonl --tensorboard-dir " + dir + "/tb --wandb-project p --wandb-save-dir " + dir +
+                         " --save " + dir + "/ck --save-interval 5000 " + flags);
+  std::string said;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  try {
+    pretrain(o, *make_cpu_backend(), *join(Place{}));
+  } catch (const Error& e) {
+    said = e.what();
+  }
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find(error), std::string::npos) << said;
+  EXPECT_EQ(said.empty(), error.empty()) << said;
+  if (last == 0) last = std::stoll(only_file(folder.path, "latest_checkpointed_iteration"));
+  std::vector<i64> all;
+  for (i64 i = 1; i <= last; ++i) all.push_back(i);
+  EXPECT_EQ(in_metrics_file(folder.path), all);
+  EXPECT_EQ(in_wandb(folder.path), all);
+  EXPECT_EQ(in_tensorboard(folder.path), all);
+  // Its end is in the file: 0, or 1 where it failed.
+  const std::string end = record_part(read_wandb(only_file(folder.path, ".wandb")).back(), 18);
+  EXPECT_EQ(proto_fields(end).at(0).number, error.empty() ? 2 : 1) << name;
+}
+
+TEST(Records, AreAllThereBehindAnError) { expect_all("error", "--inject throw@0:6", 5, "the planted fault"); }
+TEST(Records, AreAllThereBehindSigterm) { expect_all("term", "--inject term@0:6", 0, ""); }
+TEST(Records, AreAllThereBehindASkippedStepThatEndsTheRun) {
+  expect_all("nan", "--inject nan@0:6:layers.0.mlp.einsum.0 --max-skipped-iterations-in-a-row 1", 6,
+             "1 iterations in a row are skipped");
+}
+
+}  // namespace
+}  // namespace megalith
