@@ -8,6 +8,7 @@
 #include "exec/cpu/backend.h"
 #include "http.h"
 #include "observe/endpoint.h"
+#include "observe/gpu_signals.h"
 #include "prometheus_tools.h"
 #include "tests/harness/thread_ranks.h"
 #include "tests/places.h"
@@ -37,19 +38,34 @@ std::set<std::string> metrics_in(const std::string& text) {
   return names;
 }
 
+// A GPU that tells all that NVML can.
+class AnyGpu final : public GpuSignals {
+ public:
+  GpuReading read() override {
+    return {
+        .watts = 500, .sm_clock_mhz = 1900, .celsius = 60, .throttle = 4, .corrected = 1, .uncorrected = 0, .xid = 79};
+  }
+};
+
+std::unique_ptr<Endpoint> endpoint_or_none() {
+  try {
+    return listen_at({"127.0.0.1", 0, {{"job_name", "a"}, {"run_id", "1"}}});
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
 // What a short run of two data-parallel ranks tells at its end; "" where there is no endpoint.
 std::string scrape_of_a_run() {
-  std::unique_ptr<Endpoint> endpoint;
-  try {
-    endpoint = listen_at({"127.0.0.1", 0, {{"job_name", "a"}, {"run_id", "1"}}});
-  } catch (const Error&) {
-    return {};
-  }
+  const std::unique_ptr<Endpoint> endpoint = endpoint_or_none();
+  if (!endpoint) return {};
   const TempFolder folder("dashboard");
   const Options o = options_for(2,
                                 "--train-iters 4 --log-interval 2 --split 80,10,10 --eval-interval 2 --eval-iters 1 "
-                                "--save-interval 2 --log-straggler --save " +
+                                "--save-interval 2 --log-straggler --bf16 --fp8-format hybrid --prometheus-port 0 "
+                                "--save " +
                                     folder.path.string());
+  const auto gpu = tell_gpu(std::make_unique<AnyGpu>(), *endpoint, 0.01);
   testing::internal::CaptureStdout();
   harness::run_ranks(2, [&](Ranks& ranks) {
     const auto backend = make_cpu_backend(&ranks);
@@ -70,12 +86,10 @@ TEST(Dashboard, AsksForWhatARunTells) {
   if (scrape.empty()) GTEST_SKIP() << "this build has no prometheus-cpp";
   std::string asked = shared("prometheus-rules.yml");
   for (const std::string& query : dashboard_queries()) asked += "\n" + query;
-  const std::set<std::string> untold{"megatron:fp8_amax_history_max", "megatron:fp8_amax_history_threshold"};
   const std::set<std::string> metrics = metrics_in(asked);
-  ASSERT_GT(metrics.size(), 35u);
+  ASSERT_GT(metrics.size(), 45u);
   const std::string counters = shared("dcgm-counters.csv");
   for (const std::string& metric : metrics) {
-    if (untold.contains(metric)) continue;
     const bool is_gpu = metric.starts_with("DCGM_");
     EXPECT_NE(is_gpu ? counters.find("\n" + metric + ",") : scrape.find("\n" + metric + "{"), std::string::npos)
         << metric;
@@ -87,13 +101,38 @@ TEST(Dashboard, AsksForWhatARunTells) {
   EXPECT_NE(scrape.find("rank=\"1\""), std::string::npos);  // of --log-straggler
 }
 
+// What a run tells of its phases' memory is the plan's, to the byte (tests/train/phase_memory_test.cpp runs it).
+TEST(Dashboard, ShowsThePlansPeaks) {
+  std::unique_ptr<Endpoint> endpoint = endpoint_or_none();
+  if (!endpoint) GTEST_SKIP() << "this build has no prometheus-cpp";
+  const Options o = options_for(1, "--train-iters 2 --bf16");
+  testing::internal::CaptureStdout();
+  const auto backend = make_cpu_backend();
+  const auto ranks = join(Place{});
+  Opened run = open_run(o, *backend, *ranks);
+  const PhaseMemory plan = phase_memory(run.step.plan);
+  const i64 arena = run.step.plan.arena_bytes;
+  TrainingRun(o, *backend, *ranks, std::move(run), endpoint.get()).train();
+  testing::internal::GetCapturedStdout();
+  const std::string scrape = http_get(endpoint->port(), "/metrics");
+  const auto told = [&](const std::string& category) {
+    const size_t at = scrape.find("category=\"" + category + "\"");
+    return at == std::string::npos ? -1 : i64(std::stod(scrape.substr(scrape.find("} ", at) + 2)));
+  };
+  EXPECT_EQ(told("peak_forward"), plan.forward);
+  EXPECT_EQ(told("peak_backward"), plan.backward);
+  EXPECT_EQ(told("peak_update"), plan.update);
+  EXPECT_EQ(told("arena"), arena);
+  EXPECT_LE(std::max({plan.forward, plan.backward, plan.update}), arena);
+}
+
 // As expressions of recording rules.
 TEST(Dashboard, AsksInPromQL) {
   const std::string promtool = prometheus_tool("promtool");
   if (promtool.empty()) GTEST_SKIP() << "needs promtool (scripts/install-prometheus)";
   const TempFolder folder("dashboard_queries");
   const std::vector<std::string> queries = dashboard_queries();
-  ASSERT_GT(queries.size(), 30u);
+  ASSERT_GT(queries.size(), 45u);
   std::string rules = "groups:\n- name: queries\n  rules:\n";
   for (size_t i = 0; i < queries.size(); ++i)
     rules += fmt::format("  - {{record: 'q{}', expr: {}}}\n", i, nlohmann::json(queries[i]).dump());

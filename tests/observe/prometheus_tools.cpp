@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <regex>
 #include <sstream>
+
+#include "http.h"
 
 namespace megalith {
 
@@ -47,6 +50,26 @@ Started::~Started() {
   if (pid_ <= 0) return;
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
+}
+
+int free_port() { return TakenPort().port(); }
+
+std::set<std::string> alerts(int port, const std::string& state) {
+  const std::string answer = http_get(port, "/api/v1/query?query=ALERTS");
+  std::set<std::string> names;
+  const std::regex alert(R"re("alertname":"(\w+)","alertstate":"(\w+)")re");
+  for (std::sregex_iterator it(answer.begin(), answer.end(), alert), end; it != end; ++it)
+    if ((*it)[2] == state) names.insert((*it)[1]);
+  return names;
+}
+
+std::string shortened(std::string rules) {
+  for (const auto& [from, to] : {std::pair(R"(\[1h\] offset 30m)", "[8s] offset 4s"),
+                                 {R"(\[(5|10)m\])", "[3s]"},
+                                 {R"(for: \d+m)", "for: 1s"},
+                                 {R"(interval: 60s)", "interval: 1s"}})
+    rules = std::regex_replace(rules, std::regex(from), to);
+  return rules;
 }
 
 }  // namespace megalith

@@ -3,6 +3,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,5 +28,13 @@ class Started {
  private:
   pid_t pid_ = -1;
 };
+
+int free_port();
+
+// The names of a live Prometheus's alerts in a state: "firing".
+std::set<std::string> alerts(int port, const std::string& state);
+
+// Rules whose hours are seconds.
+std::string shortened(std::string rules);
 
 }  // namespace megalith

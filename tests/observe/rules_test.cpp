@@ -45,16 +45,6 @@ TEST(Rules, FireAsPromtoolTriesThem) {
   EXPECT_EQ(tried.status, 0) << tried.text;
 }
 
-// Hours become seconds.
-std::string shortened(std::string rules) {
-  for (const auto& [from, to] : {std::pair(R"(\[1h\] offset 30m)", "[8s] offset 4s"),
-                                 {R"(\[(5|10)m\])", "[3s]"},
-                                 {R"(for: \d+m)", "for: 1s"},
-                                 {R"(interval: 60s)", "interval: 1s"}})
-    rules = std::regex_replace(rules, std::regex(from), to);
-  return rules;
-}
-
 // A run that was well for `until` seconds, and gets worse from then on.
 class Feeder {
  public:
@@ -78,18 +68,6 @@ class Feeder {
   std::atomic<bool> stops_ = false;
   std::thread thread_;
 };
-
-int free_port() { return TakenPort().port(); }
-
-// Names of the alerts in a state.
-std::set<std::string> alerts(int port, const std::string& state) {
-  const std::string answer = http_get(port, "/api/v1/query?query=ALERTS");
-  std::set<std::string> names;
-  const std::regex alert(R"re("alertname":"(\w+)","alertstate":"(\w+)")re");
-  for (std::sregex_iterator it(answer.begin(), answer.end(), alert), end; it != end; ++it)
-    if ((*it)[2] == state) names.insert((*it)[1]);
-  return names;
-}
 
 TEST(Rules, UsersFiveFireInALivePrometheus) {
   const std::string prometheus = prometheus_tool("prometheus");

@@ -1,0 +1,95 @@
+// The users' rule of fp8 in a live Prometheus that scrapes a real run: it is well, until faults are planted in it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <thread>
+
+#include "base/clock.h"
+#include "exec/cpu/backend.h"
+#include "http.h"
+#include "observe/endpoint.h"
+#include "prometheus_tools.h"
+#include "tests/places.h"
+#include "tests/train/small_run.h"
+#include "train/training_run.h"
+
+namespace megalith {
+namespace {
+
+constexpr int kFirst = 120, kSteps = 60;  // with faults
+
+// A bit of the exponents of two layers' weights flips before each step, of the one up as the other goes down. So what
+// is cast is 256 times what scales were made for, now of the one, now of the other. The steps are slow then.
+std::string faults() {
+  std::string text = fmt::format("--inject-allowed --inject slow@0:{}:20:steps={}", kFirst, kSteps);
+  for (int i = kFirst; i < kFirst + kSteps; ++i)
+    for (const int layer : {0, 1})
+      if (i > kFirst || layer == 0)
+        text +=
+            fmt::format(" flip@0:{}:weight:name=decoder.layers.{}.mlp.linear_fc2.weight:bit=10:element=2", i, layer);
+  return text;
+}
+
+double value_of(const std::string& scrape, const std::string& series) {
+  const size_t at = scrape.find("\n" + series + "{");
+  return at == std::string::npos ? NAN : std::stod(scrape.substr(scrape.find("} ", at) + 2));
+}
+
+TEST(Rules, Fp8FiresOnFaultsInARealRun) {
+  const std::string prometheus = prometheus_tool("prometheus");
+  if (prometheus.empty()) GTEST_SKIP() << "needs prometheus (scripts/install-prometheus)";
+  std::unique_ptr<Endpoint> endpoint;
+  try {
+    endpoint = listen_at({"127.0.0.1", 0, {{"job_name", "a"}, {"run_id", "1"}}});
+  } catch (const Error&) {
+    GTEST_SKIP() << "this build has no prometheus-cpp";
+  }
+  const TempFolder folder("fp8_rule");
+  const std::string dir = folder.path.string();
+  const std::string users = read_file(std::string(kSourceDir) + "/tests/observe/users_rules.yml");
+  const size_t group = users.find("  - alert:"), rule = users.find("  - alert: MegatronFP8AmaxSaturation");
+  write_file(dir + "/rules.yml", shortened(users.substr(0, group) + users.substr(rule)));
+  write_file(dir + "/prometheus.yml",
+             fmt::format("global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [rules.yml]\n"
+                         "scrape_configs:\n- {{job_name: megalith, static_configs: [{{targets: ['127.0.0.1:{}']}}]}}\n",
+                         endpoint->port()));
+  const int port = free_port();
+  const Started server({prometheus, "--config.file=" + dir + "/prometheus.yml", "--storage.tsdb.path=" + dir + "/data",
+                        "--web.listen-address=127.0.0.1:" + std::to_string(port), "--log.level=warn"},
+                       dir + "/log");
+  const Options o = options_for(1,
+                                "--train-iters 100000 --lr-decay-style constant --bf16 --fp8-format hybrid "
+                                "--fp8-margin 2 --prometheus-port 0 " +
+                                    faults());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();  // it tells of the spikes
+  std::thread training([&] {
+    const auto backend = make_cpu_backend();
+    const auto ranks = join(Place{});
+    TrainingRun(o, *backend, *ranks, open_run(o, *backend, *ranks), endpoint.get()).train();
+  });
+  double highest = 0, fired_at = 0;  // of the ratio while the run is well; iteration
+  const double began = steady_seconds();
+  for (; fired_at == 0 && steady_seconds() < began + 120; std::this_thread::sleep_for(std::chrono::milliseconds(300))) {
+    const std::string scrape = http_get(endpoint->port(), "/metrics");
+    const double iteration = value_of(scrape, "megalith_iteration");
+    const double ratio =
+        value_of(scrape, "megatron:fp8_amax_history_max") / value_of(scrape, "megatron:fp8_amax_history_threshold");
+    if (iteration < kFirst && ratio > highest) highest = ratio;
+    if (alerts(port, "firing").contains("MegatronFP8AmaxSaturation")) fired_at = iteration;
+  }
+  kill(getpid(), SIGTERM);  // the run ends at its next look
+  training.join();
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+  EXPECT_GE(fired_at, kFirst) << read_file(dir + "/log");
+  EXPECT_LE(fired_at, kFirst + kSteps);
+  EXPECT_GT(highest, 0.1);
+  EXPECT_LT(highest, 0.95);
+}
+
+}  // namespace
+}  // namespace megalith
