@@ -203,6 +203,7 @@ static std::string precision_line(const Options& o) {
 
 std::string run_head(const Options& o, const RunFacts& f) {
   std::string out = line("model", model_text(o)) + line("layout", layout_text(o, f)) + precision_line(o) +
+                    (f.codes.empty() ? "" : line("codes", f.codes)) +
                     line("memory", memory_text(f, o.parallel.world_size)) + line("data", data_text(o)) +
                     line("batch", batch_text(o)) + line("run", run_text(o, f)) + line("optimizer", optimizer_text(o)) +
                     line("save", save_text(o.train)) + line("arguments", arguments_line(f));

@@ -26,6 +26,7 @@ struct RunFacts {
   i64 train_iters = 0;         // that it ends at
   std::string from;            // the checkpoint or model that it begins with; empty: random weights
   std::string arguments = {};  // the file that holds all arguments; empty: none
+  std::string codes = {};      // how many products read codes of fp8 or fp4; empty: none
 };
 
 std::string run_head(const Options& options, const RunFacts& facts);

@@ -1,5 +1,7 @@
 #include "train/say_plan.h"
 
+#include <fmt/ranges.h>
+
 #include "base/log.h"
 #include "observe/run_head.h"
 #include "planner/plan_report.h"
@@ -16,6 +18,16 @@ struct FullestRank {
   int stage = 0;
   std::string report;  // of its plan; empty: it is not said
 };
+
+// "168 products of 56 linear layers read codes in each micro-batch"; empty: none does.
+std::string codes_text(const PlannedStep& step) {
+  const QuantizeReport& q = step.quantized;
+  if (q.layers == 0) return {};
+  std::string out = fmt::format("{} products of {} linear layers{} read codes in each micro-batch", q.products,
+                                q.layers, step.pipeline ? " of this stage" : "");
+  if (!q.others.empty()) out += fmt::format("; as without it: {}", fmt::join(q.others, ", "));
+  return out;
+}
 
 FullestRank in_dry_run(StagePlans& plans, const MemoryNeed& need, bool resumes) {
   const Options& o = plans.options();
@@ -36,8 +48,8 @@ FullestRank of_ranks(const Options& o, const PlannedStep& step, const MemoryNeed
   return full;
 }
 
-void say_head(const Options& o, const FullestRank& full, const RunStart& start, const Backend& backend,
-              const Place& place) {
+void say_head(const Options& o, const PlannedStep& step, const FullestRank& full, const RunStart& start,
+              const Backend& backend, const Place& place) {
   const RunState& state = start.progress().state;
   RunFacts facts{.device = backend.device_name(),
                  .bf16_products = backend.bf16_products(),
@@ -49,6 +61,7 @@ void say_head(const Options& o, const FullestRank& full, const RunStart& start, 
                  .from = start.place()};
   if (o.parallel.stages() > 1) facts.fullest_stage = full.stage;
   if (!o.train.dry_run) facts.arguments = write_arguments(o, state.iteration);
+  facts.codes = codes_text(step);
   if (o.train.log_level <= LogLevel::info) log::say("{}", run_head(o, facts));
 }
 
@@ -59,7 +72,7 @@ void say_plan(const Options& o, const PlannedStep& step, const MemoryNeed& need,
   if (!o.train.dry_run) {
     const FullestRank full = of_ranks(o, step, need, ranks);
     if (!full.report.empty()) log::say("{}", full.report);
-    if (ranks.rank() == 0) say_head(o, full, start, backend, ranks.place());
+    if (ranks.rank() == 0) say_head(o, step, full, start, backend, ranks.place());
     return;
   }
   if (ranks.rank() != 0) return;
@@ -67,7 +80,7 @@ void say_plan(const Options& o, const PlannedStep& step, const MemoryNeed& need,
   const FullestRank full = in_dry_run(plans, need, start.resumes());
   log::say("{}", full.report);
   if (const std::string stages = stages_report(plans); !stages.empty()) log::say("{}", stages);
-  say_head(o, full, start, backend, ranks.place());
+  say_head(o, step, full, start, backend, ranks.place());
   if (const std::string seconds = time_report(plans); !seconds.empty()) log::say("{}", seconds);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "quant/loss_scale.h"
 #include "workshop.h"
 
 namespace megalith::test {
@@ -118,6 +119,30 @@ TEST_F(Fp16, RanksSkipTheSameSteps) {
     EXPECT_EQ(column(dir, "loss_scale"), column("one", "loss_scale")) << layout;
     EXPECT_LT(mean_distance(column(dir, "lm_loss"), column("one", "lm_loss")), 2e-3) << layout;
   }
+}
+
+// On four ranks, cut in the middle of a hysteresis: the same bits. The scale of each step is that of its definition.
+TEST_F(Fp16, FourRanksResumeToTheSameBits) {
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
+  const std::string flags = std::string(kMoving) + " --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2";
+  const auto on_four = [&](const std::string& dir, const std::string& more) {
+    const Ran ran = megalith(line(dir, flags + more), {.ranks = 4});
+    ASSERT_TRUE(ran.ok()) << ran.err;
+  };
+  on_four("whole", "");
+  const auto skipped = column("whole", "skipped_iterations"), scales = column("whole", "loss_scale");
+  ASSERT_EQ(scales.size(), 24u);
+  const quant::LossScaleRule rule{.initial = 67108864, .least = 1, .window = 2, .hysteresis = 3};
+  quant::LossScale definition(rule);
+  for (size_t i = 0; i < 24; ++i) {
+    definition.update(rule, skipped[i] > 0);
+    EXPECT_EQ(scales[i], definition.scale) << i;
+  }
+  EXPECT_GE(std::ranges::count(skipped, 1), 2);
+  const size_t cut = size_t(std::ranges::find(skipped, 1) - skipped.begin()) + 1;
+  on_four("cut", fmt::format(" --exit-interval {}", cut)), on_four("cut", "");
+  EXPECT_EQ(told("whole"), told("cut"));
+  expect_same_tensors("whole/iter_0000024", "cut/iter_0000024");
 }
 
 TEST_F(Fp16, IsRefusedInOneLine) {

@@ -137,6 +137,13 @@ TEST_F(Fp8, AConversionToBf16KeepsTheScales) {
   EXPECT_GT(found, 0u) << tensors;
 }
 
+// Validation casts too, by the scales as they are, and remembers nothing of it.
+TEST_F(Fp8, AnEvaluationLeavesNoTrace) {
+  must(line("plain", std::string(kCases[1].flags) + " --train-iters 4 --eval-iters 0"));
+  must(line("evaluated", std::string(kCases[1].flags) + " --train-iters 4 --eval-iters 2 --eval-interval 1"));
+  expect_same_tensors("plain/iter_0000004", "evaluated/iter_0000004");
+}
+
 TEST_F(Fp8, SaysWhatReadsCodes) {
   const std::string plan = " --train-iters 2 --dry-run";
   expect_said(must(line("x", kCases[0].flags + plan)), "tensorwise: 36 products of 12 linear layers read codes");
@@ -144,6 +151,8 @@ TEST_F(Fp8, SaysWhatReadsCodes) {
       must(line("x", kCases[2].flags + std::string(" --num-layers 3 --first-last-layers-bf16 --no-fp8-wgrad") + plan));
   expect_said(ends, "blockwise: 12 products of 6 linear layers read codes");
   expect_said(ends, "as without it: decoder.layers.0.self_attention.linear_q.weight");
+  expect_said(must(line("y", kCases[1].flags + std::string(" --train-iters 1"))),
+              "codes       36 products of 12 linear layers read codes in each micro-batch");
   expect_said(must(line("x", kCases[3].flags + plan)), "--fp8-recipe mxfp8 is emulated");
   expect_said(must(line("x", "--fp8 hybrid --fp8-recipe tensorwise" + plan)), "--fp8 is read as --fp8-format");
 }

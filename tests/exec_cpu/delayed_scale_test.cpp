@@ -51,6 +51,18 @@ TEST(DelayedScale, follows_the_recipe) {
     }
 }
 
+// A frozen layer, an expert without tokens: whatever was remembered of it stays, however long that lasts.
+TEST(DelayedScale, stays_where_nothing_was_cast) {
+  const Tensor state = numbers({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  for (const bool largest : {false, true}) {
+    Tensor now = state;
+    for (int step = 0; step < 1000; ++step)
+      now = run_kernel(DelayedScale{.largest = largest}, {now, numbers({3}, {0, 0, 11}), scalars(1)})[0];
+    for (size_t i = 0; i < 9; ++i) EXPECT_EQ(now.x[i], i % 3 == 2 ? now.x[i] : state.x[i]) << i;
+    EXPECT_EQ(now.x[8], 11);  // dy was cast
+  }
+}
+
 TEST(DelayedScale, stays_where_the_step_does_not_count) {
   const Tensor state = numbers({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}), amax = numbers({3}, {10, 20, INFINITY});
   EXPECT_EQ(run_kernel(DelayedScale{}, {state, amax, scalars(0)})[0].x, state.x);

@@ -57,6 +57,36 @@ TEST(Blocks, ComeBackWithinAStep) {
     }
 }
 
+// One channel 2^12 times as large: blocks without it keep every code. With one scale for all much falls to zero.
+TEST(Blocks, WithoutAnOutlierDoNotSeeIt) {
+  const i64 rows = 64, cols = 384, channel = 130;
+  std::vector<bf16> x(size_t(rows * cols));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = float(normal(mix(9, i)));
+  std::vector<bf16> y = x;
+  for (i64 r = 0; r < rows; ++r) y[size_t(r * cols + channel)] = float(x[size_t(r * cols + channel)]) * 4096;
+  const auto blocks = [&](const std::vector<bf16>& v) {
+    std::vector<u8> codes(v.size());
+    std::vector<float> inv(size_t(rows * 3));
+    quantize_rows<bf16>({}, {v, rows, cols}, {codes, rows, cols}, {inv, rows, 3});
+    return std::pair(codes, inv);
+  };
+  const auto [codes, inv] = blocks(x);
+  const auto [beside, inv_beside] = blocks(y);
+  for (i64 r = 0; r < rows; ++r) {
+    for (const i64 block : {0, 2}) EXPECT_EQ(inv[size_t(r * 3 + block)], inv_beside[size_t(r * 3 + block)]);
+    for (i64 c = 0; c < cols; ++c)
+      if (c / kBlock != channel / kBlock)
+        EXPECT_EQ(codes[size_t(r * cols + c)], beside[size_t(r * cols + c)]) << r << " " << c;
+  }
+  const auto zeros = [&](const std::vector<bf16>& v) {
+    std::vector<u8> all(v.size());
+    cast<bf16>(Fp8::e4m3, v, current_scale(amax_of<bf16>(v), 448), all);
+    return std::ranges::count_if(all, [](u8 code) { return (code & 0x7f) == 0; });
+  };
+  EXPECT_LT(zeros(x), i64(x.size()) / 1000);
+  EXPECT_GT(zeros(y), i64(x.size()) / 100);
+}
+
 TEST(Blocks, OfZerosOrOneSubnormalAreFinite) {
   std::vector<bf16> x(256);
   x[130].bits = 1;
