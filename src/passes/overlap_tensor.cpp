@@ -3,13 +3,16 @@
 //     so that they are computed meanwhile.
 //   - The forward's value that is gathered again for a weight gradient is begun at the transfer before, one product
 //     earlier. If the backward makes it again (passes/rematerialize.cpp), it is begun there, and the weight gradient
-//     comes behind the next reduction.
+//     comes behind the next reduction. So do casts of it to codes that only weight gradients read.
 // Each is waited for where it is read first.
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include "graph/relayout_op.h"
+#include "ops/delayed_scale.h"
+#include "ops/shard_codes.h"
 #include "passes/pass.h"
 
 namespace megalith {
@@ -48,12 +51,21 @@ class Overlap {
   void find_makers(const std::vector<Node>& nodes) {
     forward_.resize(g_.values.size(), true);  // leaves too
     for_weights_.resize(g_.values.size(), true);
-    for (const Node& n : nodes) {
-      for (Value v : n.outs) forward_[size_t(v.id)] = n.phase == Phase::forward;
-      if (!adds_to_gradient(n))
-        for (Value v : n.ins) for_weights_[size_t(v.id)] = false;
-    }
     for (const auto& [name, v] : g_.outputs) for_weights_[size_t(v.id)] = false;
+    for (const Node& n : nodes)
+      for (Value v : n.outs) forward_[size_t(v.id)] = n.phase == Phase::forward;
+    for (const Node& n : nodes | std::views::reverse)  // readers of a value stand behind its maker
+      if (!adds_to_gradient(n) && !makes_codes_for_weights(n))
+        for (Value v : n.ins) for_weights_[size_t(v.id)] = false;
+  }
+
+  // A cast, what it reads for its scale, or what remembers that: only weight gradients read its codes.
+  bool makes_codes_for_weights(const Node& n) const {
+    if (n.phase != Phase::backward) return false;
+    if (n.op.get_if<CollectAmax>()) return true;
+    return (n.op.get_if<Quantize>() || n.op.get_if<Amax>() || n.op.get_if<RotateTokens>() ||
+            n.op.get_if<TurnCodes>()) &&
+           std::ranges::all_of(n.outs, [&](Value v) { return for_weights_[size_t(v.id)]; });
   }
 
   bool adds_to_gradient(const Node& n) const {
@@ -68,11 +80,16 @@ class Overlap {
            over_tensor_axes(*r);
   }
 
-  // Weight gradients, and what of the update needs nothing but them.
+  // Weight gradients, what makes codes for them of values on their way, and what of the update needs nothing but them.
   bool is_put_off(const Node& n) const {
-    const bool needs = std::any_of(n.ins.begin(), n.ins.end(), [&](Value v) { return put_off_values_.count(v) > 0; });
+    const auto any_in = [&](const std::set<Value>& values) {
+      return std::ranges::any_of(n.ins, [&](Value v) { return values.contains(v); });
+    };
+    const bool needs = any_in(put_off_values_);
     if (n.phase == Phase::update) return needs;
-    return n.phase == Phase::backward && (needs || adds_to_gradient(n));  // needs: the same accumulator once more
+    // needs: the same accumulator once more
+    return n.phase == Phase::backward &&
+           (needs || adds_to_gradient(n) || (any_in(moved_) && makes_codes_for_weights(n)));
   }
 
   void begin(Node n) {

@@ -130,6 +130,13 @@ class Quantizing {
     const Phase phase = g_.nodes[size_t(at)].phase;
     const Key key{v, coding, t == Tensor::weight ? phase : Phase::forward};
     if (const auto it = made_.find(key); it != made_.end()) return it->second;
+    if (t != Tensor::weight && reads_amax(coding.scaling) && !coding.rotated && coding.scaling != Scaling::nv)
+      if (const Relayout* gather = gather_of(v)) {  // of tokens: ranks move codes
+        Coded out = made(layer, source_of(v), product, t, at);
+        out.codes = moved(out.codes, gather->axes, kCopy, at);
+        out.scale_inv = known_as(out.scale_inv, gather->axes, grid_of(g_.mesh, g_.type(v), coding.box, true), at);
+        return made_[key] = out;
+      }
     const Value x = coding.rotated ? add(RotateTokens{}, {v}, at).at(0) : v;
     std::vector<Value> ins = {x};
     const bool gives_amax = coding.scaling == Scaling::kept && knows_amax(x);
@@ -158,13 +165,35 @@ class Quantizing {
   }
   Value new_amax(Value x, int at) {
     const Value local = add(Amax{tensor_box(g_.mesh, g_.type(x))}, {x}, at).at(0);
-    const Type& type = g_.type(local);
-    const AxisSet axes = type.layout.max;
-    if (axes.empty()) return local;
-    const RelayoutPlan plan = relayout_plan(g_.mesh, type.shape, type.layout, axes, kSame);
-    Relayout op{.axes = axes, .from = plan.from, .to = kSame};
-    op.from_order = plan.from_order, op.transfer = plan.transfer;
-    return add(op, {local}, at).at(0);
+    const AxisSet axes = g_.type(local).layout.max;
+    return axes.empty() ? local : moved(local, axes, kSame, at);
+  }
+
+  Value moved(Value v, AxisSet axes, megalith::State to, int at, Order order = Order::block) {
+    const Type& type = g_.type(v);
+    const RelayoutPlan plan = relayout_plan(g_.mesh, type.shape, type.layout, axes, to, order);
+    Relayout op{.axes = axes, .from = plan.from, .to = to};
+    op.from_order = plan.from_order, op.order = order, op.transfer = plan.transfer;
+    return add(op, {v}, at).at(0);
+  }
+
+  // A scale as the grid of gathered codes has it: on all ranks, and cut by the axes of one rank that cut them.
+  Value known_as(Value scale, AxisSet axes, const Type& grid, int at) {
+    scale = moved(scale, axes, kCopy, at);
+    for (int d = 0; d < grid.ndim(); ++d)
+      if (const AxisList& cuts = grid.layout.dims[size_t(d)]; g_.type(scale).layout.dims[size_t(d)] != cuts)
+        scale = moved(scale, cuts.axes(), split(d), at, cuts[0].order);
+    return scale;
+  }
+
+  Value source_of(Value v) const { return g_.nodes[size_t(g_.info(v).node)].ins[0]; }
+  // What gathers v from the ranks of a tensor-parallel group, which then all have it; else null.
+  const Relayout* gather_of(Value v) const {
+    const int made_by = g_.info(v).node;
+    if (made_by < 0 || made_by >= int(g_.nodes.size())) return nullptr;
+    const auto* r = g_.nodes[size_t(made_by)].op.get_if<Relayout>();
+    const bool gathers = r && r->transfer == Transfer::all_gather && r->to == kCopy && r->lane == 0;
+    return gathers && groups::tensor.has(r->axes) ? r : nullptr;
   }
 
   void add_state(const LinearLayer& layer) {

@@ -5,6 +5,7 @@
 // "fbs,hbs->fh". Each Quantize then gives the orders that somebody reads, and no others.
 #include <algorithm>
 
+#include "graph/relayout_op.h"
 #include "ops/einsum.h"
 #include "ops/quantize.h"
 #include "ops/shard_codes.h"
@@ -43,10 +44,16 @@ const Quantize* cast_of(const Graph& g, Value codes) {
   return made_by < 0 ? nullptr : g.nodes[size_t(made_by)].op.get_if<Quantize>();
 }
 
-// Transposes of codes that are leaves: weights that ranks gather as codes. One for each phase.
-class TurnedLeaves {
+// Whether no cast of this graph makes the codes here: they are leaves, or ranks have gathered them.
+bool are_gathered(const Graph& g, Value codes) {
+  const int made_by = g.info(codes).node;
+  return made_by < 0 || g.nodes[size_t(made_by)].op.get_if<Relayout>() || g.nodes[size_t(made_by)].op.get_if<Wait>();
+}
+
+// Transposes of codes that ranks gather: of weights, which are leaves, and of tokens. One for each phase.
+class TurnedCodes {
  public:
-  explicit TurnedLeaves(Graph& g) : g_(g) {}
+  explicit TurnedCodes(Graph& g) : g_(g) {}
 
   // Made before node `at`, its first reader.
   Value of(Value codes, int split, int at) {
@@ -95,17 +102,17 @@ bool sums_by_sequence(const Graph& g, const Node& n) {
 }
 
 // at: of the node. operand: 0 or 1.
-bool turn_operand(Graph& g, int at, size_t operand, TurnedLeaves& leaves) {
+bool turn_operand(Graph& g, int at, size_t operand, TurnedCodes& gathered) {
   Node& n = g.nodes[size_t(at)];
   QuantizedProduct op = *n.op.get_if<QuantizedProduct>();
   auto [ins, outs] = split_spec(op.spec);
   Value& codes = n.ins[operand * 2];
   const Turn turn{turn_of_operand(op, operand), op.by_sequence};
   int& turned_by = operand == 0 ? op.x_split : op.w_split;
-  const bool is_leaf = g.info(codes).node < 0;
-  if (turn.split <= 0 || turned_by > 0 || !(cast_of(g, codes) || (is_leaf && !turn.by_sequence))) return false;
+  const bool apart = are_gathered(g, codes);
+  if (turn.split <= 0 || turned_by > 0 || !(cast_of(g, codes) || (apart && !turn.by_sequence))) return false;
   const Value by =
-      is_leaf ? leaves.of(codes, turn.split, at) : transpose_of(g, g.nodes[size_t(g.info(codes).node)], turn);
+      apart ? gathered.of(codes, turn.split, at) : transpose_of(g, g.nodes[size_t(g.info(codes).node)], turn);
   if (!by) return false;
   codes = by, turned_by = turn.split;
   ins[operand] = turn.of(ins[operand]);
@@ -133,7 +140,7 @@ bool drop_order(Node& n, const std::vector<int>& uses) {
 
 bool transpose_codes(Graph& g) {
   bool changed = false;
-  TurnedLeaves leaves(g);
+  TurnedCodes gathered(g);
   for (int i = 0; i < int(g.nodes.size()); ++i) {
     Node& n = g.nodes[size_t(i)];
     if (const auto* product = n.op.get_if<QuantizedProduct>()) {
@@ -141,10 +148,10 @@ bool transpose_codes(Graph& g) {
         QuantizedProduct op = *product;
         op.by_sequence = true, n.op = op;
       }
-      for (const size_t operand : {size_t{0}, size_t{1}}) changed |= turn_operand(g, i, operand, leaves);
+      for (const size_t operand : {size_t{0}, size_t{1}}) changed |= turn_operand(g, i, operand, gathered);
     }
   }
-  changed |= leaves.place();
+  changed |= gathered.place();
   const std::vector<int> uses = count_uses(g);
   for (Node& n : g.nodes) changed |= drop_order(n, uses);
   return changed;

@@ -125,6 +125,10 @@ std::vector<double> from_bytes(DType dtype, const std::byte* data, i64 n) {
       return numbers<bf16>(data, n);
     case DType::f16:
       return numbers<f16>(data, n);
+    case DType::f8_e4m3:  // codes, which are only moved
+    case DType::f8_e5m2:
+    case DType::u8:
+      return numbers<u8>(data, n);
     default:
       fail("the harness does not read {}", name_of(dtype));
   }
@@ -144,6 +148,10 @@ void to_bytes(DType dtype, const std::vector<double>& v, std::byte* data) {
       return store<bf16>(v, data);
     case DType::f16:
       return store<f16>(v, data);
+    case DType::f8_e4m3:
+    case DType::f8_e5m2:
+    case DType::u8:
+      return store<u8>(v, data);
     default:
       fail("the harness does not write {}", name_of(dtype));
   }

@@ -7,6 +7,7 @@
 #include "ops/all.h"
 #include "passes/gradients.h"
 #include "passes/pass.h"
+#include "passes/quantize.h"
 #include "plan/plan.h"
 #include "small_models.h"
 
@@ -15,7 +16,7 @@ namespace megalith {
 namespace {
 
 Graph trained(const ModelConfig& model, const Mesh& mesh, bool remade, DType dtype = DType::f32,
-              bool sequence_parallel = true) {
+              bool sequence_parallel = true, const QuantizeConfig& codes = {}) {
   Graph g;
   g.mesh = mesh;
   Builder b(g);
@@ -23,6 +24,7 @@ Graph trained(const ModelConfig& model, const Mesh& mesh, bool remade, DType dty
   mode.batch = 1, mode.precision = computing_in(dtype);
   const Built gpt = Gpt(model, ParallelStyle{.sequence_parallel = sequence_parallel}).build_whole(b, mode);
   add_gradients(b, gpt.parameters, gpt.terms);
+  if (codes.on()) quantize(g, {codes, model.num_layers, 1});
   run_passes(g, standard_passes(), remade ? std::set<std::string>{} : std::set<std::string>{"rematerialize"});
   return g;
 }
@@ -37,7 +39,7 @@ Transfers transfers(const Graph& g, Transfer kind = Transfer::all_gather) {
   std::map<Value, int> begun;  // products before
   int products = 0;
   for (const Node& n : g.nodes) {
-    products += n.op.get_if<Einsum>() != nullptr;
+    products += n.op.get_if<Einsum>() || n.op.get_if<QuantizedProduct>();
     if (const auto* r = n.op.get_if<Relayout>(); r && n.phase == Phase::backward && r->transfer == kind) {
       ++out.all;
       if (r->lane) begun[n.outs[0]] = products;
@@ -56,6 +58,21 @@ TEST(OverlapTensor, what_is_gathered_for_weight_gradients_has_products_beside_it
       Graph g = trained(model, make_mesh({1, 1, 2, 1}), remade);
       const Transfers before = transfers(g);
       EXPECT_EQ(before.beside, 0);
+      EXPECT_TRUE(overlap_tensor(g));
+      verify(g);
+      EXPECT_EQ(transfers(g).all, before.all);
+      EXPECT_GE(transfers(g).beside, 2 * kLayers) << remade;
+    }
+}
+
+// Casts to codes stand between the transfer and the weight gradients, and wait with them.
+TEST(OverlapTensor, what_is_cast_for_weight_gradients_has_products_beside_it) {
+  using Recipe = QuantizeConfig::Recipe;
+  for (const Recipe recipe : {Recipe::delayed, Recipe::tensorwise})
+    for (const bool remade : {false, true}) {
+      const QuantizeConfig codes{.format = QuantizeConfig::Format::hybrid, .recipe = recipe};
+      Graph g = trained(llama(), make_mesh({1, 1, 2, 1}), remade, DType::bf16, true, codes);
+      const Transfers before = transfers(g);
       EXPECT_TRUE(overlap_tensor(g));
       verify(g);
       EXPECT_EQ(transfers(g).all, before.all);

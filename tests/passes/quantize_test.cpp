@@ -114,6 +114,34 @@ TEST(QuantizePass, leaves_what_it_is_told_to_leave) {
 }
 
 // Not the embedding, the head, the router; nothing of a graph without a backward but the forward.
+// Under sequence parallelism ranks gather codes of tokens, a byte for each number, where one scale serves all of them.
+TEST(QuantizePass, lets_ranks_gather_codes) {
+  const auto gathered = [](Recipe recipe) {
+    Graph g;
+    g.mesh = make_mesh({1, 1, 2, 1});
+    Builder b(g);
+    BuildMode mode;
+    mode.batch = 2;
+    ModelConfig model = sized(llama());
+    model.ffn_hidden_size = 128;
+    const Built gpt = Gpt(model, ParallelStyle{.sequence_parallel = true}).build_whole(b, mode);
+    add_gradients(b, gpt.parameters, gpt.terms);
+    quantize(g, {{.format = Format::hybrid, .recipe = recipe}, model.num_layers, 1});
+    run_passes(g, standard_passes());
+    verify(g);
+    std::map<DType, int> out;
+    for (const Node& n : g.nodes)
+      if (const auto* r = n.op.get_if<Relayout>(); r && r->transfer == Transfer::all_gather && n.origin.layer >= 0)
+        ++out[g.type(n.outs[0]).dtype];
+    return out;
+  };
+  // Of each layer: two inputs in the forward, both again for dw, and two gradients.
+  const std::map<DType, int> codes = {{DType::f8_e4m3, 4 * 4}, {DType::f8_e5m2, 4 * 2}};
+  EXPECT_EQ(gathered(Recipe::tensorwise), codes);
+  EXPECT_EQ(gathered(Recipe::delayed), codes);
+  EXPECT_EQ(gathered(Recipe::mxfp8).at(DType::f32), 4 * 6);  // blocks of tokens are cut
+}
+
 TEST(QuantizePass, knows_linear_layers_by_their_names) {
   for (const char* linear :
        {"decoder.layers.0.self_attention.linear_qkv.weight", "decoder.layers.3.mlp.linear_fc2.weight",
