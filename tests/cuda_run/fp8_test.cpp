@@ -38,6 +38,9 @@ TEST_P(CudaFp8, SameBitsTwiceAndRecomputed) {
   EXPECT_FALSE(first.metrics.empty());
   EXPECT_EQ(first.metrics, again.metrics);
   EXPECT_TRUE(first.checkpoint == again.checkpoint);
+  // Kernel by kernel: a graph must not leave out a cast that it holds.
+  const Told profiled = run(flags + " --profile --profile-step-start 3 --profile-step-end 6", *gpu);
+  EXPECT_EQ(first.metrics, profiled.metrics);
   const Told made_again = run(flags + " --recompute-granularity full", *gpu);
   EXPECT_EQ(made_again.error, "");
   EXPECT_EQ(numbers_of(made_again.metrics, "lm_loss"), numbers_of(first.metrics, "lm_loss"));
