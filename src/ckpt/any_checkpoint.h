@@ -37,7 +37,7 @@ struct AnyCheckpoint {
 };
 
 struct AnyOpenOptions {
-  std::optional<CkptFormat> format{};  // none: found by what is there
+  std::optional<CkptFormat> format{};  // none: detected from the files
   std::optional<i64> iteration{};      // none: the latest
   bool verify = true;  // reads every byte and compares checksums, where there are any; else see AnyCheckpoint::verify
   std::optional<i64> no_later_than{};  // native, with no `iteration`: later ones are as if they were not there
@@ -48,7 +48,7 @@ struct AnyOpenOptions {
   i64 vocab_size = 0;                  // of a Megatron checkpoint that gives only padded rows; 0: those
 };
 
-// Error if there is nothing, or it is damaged.
+// Error if there is no checkpoint, or it is damaged.
 AnyCheckpoint open_any_checkpoint(const std::string& dir, const AnyOpenOptions& options = {});
 AnyCheckpoint open_any_checkpoint(const CheckpointPlace& place, const AnyOpenOptions& options);
 

@@ -46,7 +46,8 @@ std::set<std::string> weights_of(const ModelConfig& model) {
   return names;
 }
 
-// What nothing computes with is carried for architectures that we don't have. What is not trained may count.
+// Tensors that no computation reads are copied for architectures that we don't have. Those that are not trained may
+// have integer types.
 void check_types(const AnyCheckpoint& c) {
   if (c.foreign()) return;
   const std::set<std::string> weights = weights_of(*c.model);
@@ -61,7 +62,7 @@ struct Target {
   SaveOptions saving;
   SideFiles side_files;
 
-  // Called once nothing can be refused any more, and before there is the sign that all is there.
+  // Called when nothing can be refused any more, before the marker of a complete checkpoint is written.
   void copy_side_files() const { place_side_files(side_files, dir); }
 };
 
@@ -85,8 +86,8 @@ DType embedding_type(const TensorReader& tensors) {
   return tensors.tensors()[tensors.at("embedding.word_embeddings.weight")].dtype;
 }
 
-// The type of all parameters: what is wanted, or the 16 bits that the run computed in and has main values beside them;
-// none: each as it is stored.
+// The type of all parameters: the requested one; else the 16-bit type in which the run computed, if there are main
+// values; none: each keeps its stored type.
 std::optional<DType> parameter_type(const AnyCheckpoint& from, const TensorReader& tensors,
                                     const ConvertOptions& options) {
   if (options.type) return options.type;
@@ -163,8 +164,8 @@ i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const Conv
   return i64(all.tensors().size());
 }
 
-// Family and token ids from where the model came from, if it still can be such a one. What that does not tell of the
-// ids the tokenizer does.
+// Family and token ids of the model's origin, if its family still fits. The tokenizer gives the ids that are missing
+// there.
 HfConfig hf_config_of(const AnyCheckpoint& from, const ConvertOptions& options) {
   HfConfig hf;
   const bool has_origin = !from.hf_config.empty();
@@ -200,7 +201,7 @@ i64 write_hf(const AnyCheckpoint& from, const Target& target, const ConvertOptio
   return i64(hf_written_mapping(*hf.family, hf.model).theirs.size());
 }
 
-// What a conversion makes to write in, and what of it is empty at the end, as after a refusal, goes again.
+// Creates the output directory. If it is empty at the end, for example after a refusal, it is removed.
 class MadeDirectories {
  public:
   explicit MadeDirectories(const std::string& dir) {

@@ -1,4 +1,4 @@
-// From any format to any that we write, a piece of bounded size at a time: no model is ever in memory.
+// Converts any format to any format that we write, in chunks of bounded size: the model is never in memory as a whole.
 #pragma once
 #include "ckpt/any_checkpoint.h"
 #include "ckpt/side_files.h"
@@ -7,12 +7,12 @@ namespace megalith {
 
 struct ConvertOptions {
   std::optional<DType> type{};  // of the weights; none: as they are stored
-  std::string family{};         // of a Hugging Face directory; "": where it came from, else the first that fits
+  std::string family{};         // of a Hugging Face directory; "": its origin's, else the first that fits
   i64 max_shard_bytes = 5'000'000'000;
   bool with_optimizer = true;
   std::vector<std::string> asset_dirs{};            // where tokenizer files may lie; the first that has a file counts
-  std::map<std::string, std::string> made_files{};  // texts to place beside them, or instead of them, by name
-  // The tokenizer's, for a Hugging Face model that does not say where it came from, or whose origin tells none.
+  std::map<std::string, std::string> made_files{};  // files to write, by name; they replace copied ones
+  // The tokenizer's ids, for a Hugging Face model without an origin, or whose origin has none.
   std::vector<i64> bos_token_ids{}, eos_token_ids{}, pad_token_ids{};
   std::optional<i64> decoder_start{};
 };

@@ -39,7 +39,7 @@ std::optional<CkptFormat> format_of_one(const std::string& dir) {
   return std::nullopt;
 }
 
-// `dir` itself, or what is opened first of the checkpoints in it; none if that is of no format.
+// `dir` itself, or the first checkpoint in it to open; none if it has no known format.
 static std::optional<CheckpointPlace> find_first(const std::string& dir, std::optional<i64> iteration) {
   if (const auto format = format_of_one(dir)) return CheckpointPlace{*format, dir, dir, {}, true};
   const SaveDirectory save = read_save_directory(dir, {.exactly = iteration});
@@ -53,7 +53,7 @@ static std::optional<CheckpointPlace> find_any(const std::string& dir, std::opti
   if (const auto place = find_first(dir, iteration)) return place;
   // A native directory may have lost its tracker file, or the checkpoint that it names.
   if (has_checkpoint(dir)) return CheckpointPlace{CkptFormat::native, dir, dir};
-  // Last: a run that began with a model may save beside it, and then goes on from what it saved.
+  // Last: a run that started from a model may save next to it, and then resumes from its own checkpoint.
   if (is_hf_directory(dir)) return CheckpointPlace{CkptFormat::hf, dir, dir};
   return std::nullopt;
 }
@@ -73,7 +73,7 @@ std::optional<CheckpointPlace> find_checkpoint(const std::string& dir, std::opti
   return place;
 }
 
-// Of the format that is asked for, whatever else is there: a model may be beside checkpoints.
+// Only the requested format, even if others are present: a model may share the directory with checkpoints.
 static CheckpointPlace place_of(const std::string& dir, CkptFormat format, std::optional<i64> iteration) {
   if (format == CkptFormat::hf) return {format, dir, dir};
   const auto first = find_first(dir, iteration);
@@ -97,7 +97,8 @@ void check_no_checkpoint_around(const std::string& what, const std::string& dir)
     fail("{}: {} is a checkpoint, and what is saved in one goes with it: choose another", what, which);
   };
   if (format_of_one(dir)) refuse("this");
-  // Only what has a checkpoint's name is ever deleted as one, and the tracker file tells where checkpoints are.
+  // Only directories with a checkpoint's name are ever deleted; the tracker file shows that a directory holds
+  // checkpoints.
   const fs::path place = canonical_path(dir);
   for (fs::path at = place; at.has_relative_path(); at = at.parent_path())
     if (is_checkpoint_name(at.filename().string()) &&

@@ -1,4 +1,4 @@
-// Where a checkpoint is, and of which format: found once, before it is opened, looked into or written beside.
+// Finds a checkpoint and its format, once, before it is opened or inspected, or before anything is written there.
 #pragma once
 #include <optional>
 #include <string>
@@ -22,19 +22,20 @@ struct CheckpointPlace {
   bool is_one = false;            // `asked` is one checkpoint, not a directory of them
 };
 
-// What `dir` itself is one checkpoint of; none if of nothing, as a --save directory.
+// The format of `dir` if it is itself a checkpoint; none if not, for example a --save directory.
 std::optional<CkptFormat> format_of_one(const std::string& dir);
 
-// What `dir` holds; none if nothing that we read. Error unless it can be of the iteration, where one is asked for.
+// The format of the checkpoints in `dir`; none if there are none that we read. If an iteration is requested: Error
+// unless the format has iterations.
 std::optional<CheckpointPlace> find_checkpoint(const std::string& dir, std::optional<i64> iteration = {});
 
-// The one to open: of the format, or found by what is there; of the iteration, or the latest. Error if there is none,
-// or if `dir` is a file.
+// The checkpoint to open: of the given or the detected format, of the given or the latest iteration. Error if there is
+// none, or if `dir` is a file.
 CheckpointPlace checkpoint_to_open(const std::string& dir, std::optional<CkptFormat> format,
                                    std::optional<i64> iteration);
 
-// Error, which begins with `what`, if `dir` is a checkpoint, lies in one of a directory of checkpoints, or would be
-// taken for one there: what is written in it would go when that is replaced or deleted.
+// Error, starting with `what`, if `dir` is a checkpoint, is inside a checkpoint, or has a checkpoint's name in a
+// directory of checkpoints. Files written there would be lost when that is replaced or deleted.
 void check_no_checkpoint_around(const std::string& what, const std::string& dir);
 
 }  // namespace megalith

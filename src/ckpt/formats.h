@@ -7,7 +7,7 @@ namespace megalith {
 
 struct FormatWays {
   AnyCheckpoint (*open)(const CheckpointPlace&, const AnyOpenOptions&);
-  // Fills in what the files hold under their own names, with every checksum compared.
+  // Adds all tensors of the files, by their own names, and verifies every checksum.
   void (*look)(const CheckpointPlace&, const AnyOpenOptions&, RawCheckpoint&);
 };
 
@@ -27,11 +27,11 @@ inline const FormatWays& ways_of(CkptFormat format) {
   fail("no format {}", int(format));
 }
 
-// The training state of a checkpoint that tells where the model came from; and the model, unless it is foreign.
+// The training state of a checkpoint that names its model's origin; and the model, unless it is foreign.
 std::string state_of_hf(const std::string& hf_config, bool foreign);
 void read_origin(const std::string& state_json, AnyCheckpoint& c);
 
-// In how many pieces each tensor lies.
+// The number of boxes in which each tensor is stored.
 void read_parts(const TensorStore& store, RawCheckpoint& raw);
 
 }  // namespace megalith

@@ -9,15 +9,15 @@ struct RawCheckpoint {
   std::string path{};
   std::shared_ptr<const TensorReader> tensors{};  // under the files' names
   ReadMark mark{};
-  std::vector<i64> parts{};           // in how many pieces each lies; one that is whole: 1
+  std::vector<i64> parts{};           // number of boxes of each tensor; an unsplit one: 1
   std::vector<i64> held{};            // elements of each that are here: in a rank's own copy only its blocks
   std::vector<std::string> notes{};   // what else is there
   std::vector<std::string> unread{};  // tensors of types that we don't read: "NAME (complex64)"
-  std::string checksums{};            // what was compared: "xxh64 of 3 files"; "": the format has none
+  std::string checksums{};            // what was verified: "xxh64 of 3 files"; "": the format has no checksums
 };
 
-// What `dir` holds, every checksum compared. Unlike open_any_checkpoint it needs no model that we know. A damaged
-// checkpoint is an error, and is never replaced by an older one, whatever the options say.
+// The contents of `dir`, with every checksum verified. Unlike open_any_checkpoint it accepts models that we don't know.
+// A damaged checkpoint is always an error; an older one is never used instead.
 RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& options = {});
 
 struct TensorStats {

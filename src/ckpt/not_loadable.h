@@ -4,7 +4,7 @@
 
 namespace megalith {
 
-// Of one that has neither checkpoints nor a config.json: what is there instead, and what to do.
+// For a directory with neither checkpoints nor a config.json: what it contains instead, and what to do.
 std::string why_not_loadable(const std::string& dir);
 
 // What weights are there that are not read, and what to do; empty if there are none.
@@ -13,7 +13,7 @@ std::string weights_of_others(const std::string& dir);
 // A folder directly below that could be meant; else empty.
 std::string model_below(const std::string& dir);
 
-// "; a download of it was not finished: ..." of a directory in which a hub's client left a part; else empty.
+// "; a download of it was not finished: ..." if a hub client left a partial file in the directory; else empty.
 std::string unfinished_download(const std::string& dir);
 
 }  // namespace megalith

@@ -1,5 +1,4 @@
-// What lies beside a model's weights: the tokenizer's files and how to generate, by the names that Hugging Face gives
-// them.
+// Files that come with a model's weights: the tokenizer's, and generation settings, by Hugging Face's names.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -18,11 +17,11 @@ struct SideFiles {
 // Whether any file of a tokenizer, or that goes with one, is there.
 bool has_tokenizer_files(const std::string& dir);
 
-// Those in the directories, of which the first that has a file counts; else where a run was told them by flags, which
-// are its options as JSON.
+// From the directories: the first that has a file counts. If none has: from a run's flags, given as JSON of its
+// options.
 SideFiles find_side_files(const std::vector<std::string>& dirs, const std::string& run_options);
 
-// Each whole and on the disk, or not at all; in the place of what a conversion that did not come to its end has left.
+// Each file is written completely and synced, or not at all. Replaces files of an unfinished conversion.
 void place_side_files(const SideFiles& files, const std::string& dir);
 
 }  // namespace megalith

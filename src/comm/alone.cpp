@@ -1,4 +1,4 @@
-// The one rank of a run of one: everything goes to itself, and nothing is started.
+// Transport of a run of one rank: it receives its own messages, and starts nothing.
 #include "base/check.h"
 #include "comm/join.h"
 #include "comm/own_pieces.h"

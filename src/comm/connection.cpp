@@ -19,7 +19,7 @@ void Connection::flush() {
     const ssize_t n = ::send(fd(), out_.data() + written, out_.size() - written, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    if (n < 0) {  // nobody reads: what they sent before may still be here
+    if (n < 0) {  // the peer closed; frames it sent earlier may still be buffered
       out_.clear();
       return;
     }

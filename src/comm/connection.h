@@ -1,5 +1,5 @@
-// A socket that carries frames: a length (4 bytes, little-endian) and so many bytes, of which the first is the frame's
-// kind by the custom of its users. Never waits: frames wait in memory until the socket takes them.
+// A socket that carries frames. A frame is a length (4 bytes, little-endian) and that many bytes; users put the frame's
+// kind into the first byte. Never blocks: outgoing frames are buffered until the socket takes them.
 #pragma once
 #include <optional>
 #include <string>
@@ -17,9 +17,9 @@ class Connection {
 
   void send(std::string_view frame);
   void flush();                       // writes what the socket takes
-  std::optional<std::string> next();  // reads what has come; the next whole frame
+  std::optional<std::string> next();  // reads available bytes; returns the next complete frame
   bool is_flushed() const { return out_.empty(); }
-  bool is_closed() const { return is_closed_; }  // by the other side; frames that came before still come from next()
+  bool is_closed() const { return is_closed_; }  // by the peer; next() still returns frames received earlier
   int fd() const { return socket_.fd(); }
   void allow(i64 longest_frame) { longest_ = longest_frame; }
 

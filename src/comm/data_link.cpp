@@ -34,7 +34,7 @@ void DataLink::write(std::vector<int>& left) {
       };
       add(&out_[i].header, sizeof(DataHeader));
       if (out_[i].bytes) add(out_[i].bytes, out_[i].header.bytes);
-      if (out_[i].size() > chunk_) break;  // what lies behind it would come before its rest
+      if (out_[i].size() > chunk_) break;  // a message behind it would overtake its unsent bytes
     }
     msghdr message{};
     message.msg_iov = parts;
@@ -55,7 +55,7 @@ void DataLink::write(std::vector<int>& left) {
   }
 }
 
-// Until less has come than there is room for: then that was all, for now.
+// Stop when a read returns less than it could: the socket is empty for now.
 void DataLink::read(Taker& taker) {
   constexpr int kReads = 64;  // then the others' turn has come
   for (int k = 0; k < kReads && !is_closed_; ++k) {

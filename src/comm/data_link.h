@@ -1,6 +1,6 @@
-// A socket between two ranks that carries pieces of host memory. A message is a header, and behind some kinds so many
-// bytes. Pieces leave from where they lie, and large ones arrive where they belong: nothing is copied on the way. Never
-// waits.
+// A socket between two ranks that carries buffers of host memory. A message is a header; some kinds add a body. Bodies
+// are sent from the sender's buffer, and large ones are received into the destination: no copies on the way. Never
+// blocks.
 #pragma once
 #include <deque>
 #include <string>
@@ -16,7 +16,7 @@ struct DataHeader {
     hello = 0x4d4c4831,  // tag: the sender's rank; the token follows
     welcome,             // the answer
     whole,               // a small piece; its bytes follow
-    offer,               // a large piece of so many bytes waits, under this number
+    offer,               // offers a large message of so many bytes, under this number
     wanted,              // the answer, when its place is known
     body,                // the bytes of an offer follow
     taken,               // the answer of one who has read them out of the sender's memory by itself
@@ -69,8 +69,8 @@ class DataLink {
   std::deque<Out> out_;
   u64 written_ = 0;  // of the first
   std::vector<std::byte> in_;
-  size_t begin_ = 0, end_ = 0;  // what of it is not taken yet
-  DataHeader arriving_;         // a body, of which so much is still to come
+  size_t begin_ = 0, end_ = 0;  // the bytes of it that are not taken yet
+  DataHeader arriving_;         // a body with so many bytes still to receive
   std::byte* body_ = nullptr;
   u64 body_left_ = 0;
   bool is_closed_ = false;

@@ -11,7 +11,7 @@
 namespace megalith {
 namespace {
 
-// A signal handler knows nothing but its number: this is what it can reach.
+// A signal handler receives only the signal's number, so its state is here.
 struct Reach {
   std::atomic<int> wake_fd{-1}, told{0};
 };

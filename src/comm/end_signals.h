@@ -6,7 +6,7 @@ namespace megalith {
 
 class EndSignals {
  public:
-  // Writes to an eventfd from now on. A signal that something else handles or ignores is left alone.
+  // From now on signals write to an eventfd. Signals that are ignored, or have another handler, keep that.
   explicit EndSignals(int wake_fd);
   ~EndSignals();
   EndSignals(const EndSignals&) = delete;

@@ -1,4 +1,4 @@
-// Each rank's text to all ranks, by way of rank 0, or to rank 0 alone.
+// Gathers each rank's text on all ranks (through rank 0), or on rank 0 only.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,12 +7,13 @@
 
 namespace megalith {
 
-// Texts by rank. All ranks must call it. Error on every rank that came, naming those that did not, after the timeout;
-// `doing` is what the errors say the ranks were at.
+// Returns texts by rank. All ranks must call it. After the timeout each rank that called it gets an Error that names
+// the missing ranks. `doing` says in the Error what the ranks were doing.
 std::vector<std::string> gather_texts(Mail& mail, const Place& place, const std::string& mine, double timeout_seconds,
                                       const std::string& doing);
 
-// Texts by rank on rank 0, nothing on the others. Error on rank 0, naming those that did not come, after the timeout.
+// Returns texts by rank on rank 0, and nothing on other ranks. After the timeout rank 0 gets an Error that names the
+// missing ranks.
 std::vector<std::string> gather_at_first(Mail& mail, const Place& place, const std::string& mine,
                                          double timeout_seconds, const std::string& doing);
 

@@ -1,4 +1,4 @@
-// Pieces find the places that they were sent for.
+// Matches incoming messages with the receives that were posted for them.
 #include "comm/links.h"
 
 #include <sys/epoll.h>

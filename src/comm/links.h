@@ -1,7 +1,7 @@
-// The data plane without MPI: a link between any two ranks that exchange pieces, made when the first of them is posted.
-// The rank of the higher number connects. Small pieces leave at once, and wait at the other side if nobody has asked
-// for them yet. Large ones are offered, and sent once their place is known. On one host the receiver reads them out of
-// the sender's memory.
+// The data plane without MPI. Two ranks that exchange messages have a link; the first post makes it. The rank with the
+// higher number connects. Small messages are sent at once, and the receiver buffers them until it posts a receive.
+// Large ones are offered first, and sent when the receive is posted. On one host the receiver reads them from the
+// sender's memory.
 #pragma once
 #include <deque>
 #include <list>
@@ -39,7 +39,7 @@ class Links final {
     std::byte* data;
     u64 bytes;
   };
-  struct Arrived {  // a piece, or an offer of one, that nobody has asked for yet
+  struct Arrived {  // a message, or an offer of one, without a posted receive
     DataHeader header;
     std::vector<std::byte> bytes;
   };

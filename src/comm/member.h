@@ -1,4 +1,4 @@
-// What the ranks of a run tell one another about themselves when they join.
+// What each rank reports about itself when it joins a run.
 #pragma once
 #include <string>
 #include <vector>

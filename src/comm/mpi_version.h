@@ -4,7 +4,7 @@
 
 namespace megalith {
 
-// As the library says it of itself, before or after it is started; empty: this build has none.
+// The library's own version text; works before and after MPI is started. Empty if this build has no MPI.
 std::string mpi_version();
 
 }  // namespace megalith

@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// An error that another rank reports. This rank says nothing of it.
+// An error that another rank reports, so this rank does not print it.
 struct ReportedByOtherRank : Error {
   using Error::Error;
 };
@@ -27,7 +27,7 @@ struct Agreed {
 };
 void check_agreement(Ranks& ranks, const std::vector<Agreed>& mine, int among = 0);
 
-// What tells this program's file from another build of it.
+// Identifies this build of the program by its file.
 std::string program_identity();
 
 // The sum over all ranks.

@@ -87,7 +87,7 @@ std::optional<Place> from_mpich(const Variables& v) {
   return checked(p, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
 }
 
-// Entry `node` of Slurm's "4(x2),3", which stands for 4, 4, 3. Nothing if it has no such entry.
+// Entry `node` of Slurm's "4(x2),3", which means 4, 4, 3. Empty if there is no such entry.
 std::optional<int> tasks_of_node(std::string_view counts, i64 node) {
   for (size_t at = 0; at < counts.size();) {
     const size_t comma = std::min(counts.find(',', at), counts.size());
@@ -119,7 +119,8 @@ std::optional<Place> from_srun(const Variables& v) {
   std::optional<int> here;
   if (v.has(counts) && v.has("SLURM_NODEID")) here = tasks_of_node(v.env(counts), v.number("SLURM_NODEID"));
   const char* local_size = here ? counts : "SLURM_NTASKS_PER_NODE";
-  // The last node of a run may have fewer tasks than asked for each, and one told nothing has at least these.
+  // The last node of a run may have fewer tasks per node than requested. If the variable is absent, this is the
+  // minimum.
   p.local_size = here ? *here : std::min(v.number_or("SLURM_NTASKS_PER_NODE", p.local_rank + 1), p.size);
   return checked(p, "SLURM_PROCID", size, "SLURM_LOCALID", local_size);
 }

@@ -1,6 +1,6 @@
-// The processes of a run. The control plane: small texts that all give to all. The data plane of CPU ranks: pieces of
-// host memory that go from rank to rank; every collective is made of such exchanges (exec/cpu). And the watch: a rank
-// that ends or falls silent ends all others within seconds, with its number and what was going on.
+// The processes of a run. The control plane exchanges small texts between all ranks. The data plane of CPU ranks sends
+// buffers of host memory from rank to rank; all collectives are made of such exchanges (exec/cpu). The watch: if a rank
+// dies or stalls, all others exit within seconds, with its number and what it was doing.
 #pragma once
 #include <memory>
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace megalith {
 
-// Memory that goes to, or comes from, another rank.
+// Memory that is sent to, or received from, another rank.
 struct Piece {
   int peer;
   void* data;  // only read where it is sent
@@ -33,13 +33,13 @@ class Ranks {
   // Each rank's text, by rank. All ranks must call it, in the same order. Texts may be of different lengths.
   virtual std::vector<std::string> all_gather(const std::string& mine) = 0;
   void barrier() { all_gather(""); }
-  // Each rank's text to rank 0 alone, by rank; nothing on the others, which go on as soon as theirs has left. All ranks
-  // must call it, in the same order as all_gather.
+  // Sends each rank's text to rank 0, which returns all by rank. Other ranks return nothing, as soon as they have sent.
+  // All ranks must call it, in the same order as all_gather.
   virtual std::vector<std::string> gather(const std::string& mine) = 0;
 
-  // Starts sending and receiving, and returns a ticket. Between two ranks, pieces of one tag arrive in the order in
-  // which they were sent; a piece's size is the same on both sides. Memory must stay as it is until wait(). Pieces may
-  // be larger than 2 GiB, or empty.
+  // Starts sending and receiving, and returns a ticket. Between two ranks, messages of one tag arrive in the order in
+  // which they were sent; both sides give the same size. The memory must not change before wait(). Messages may be
+  // empty, or larger than 2 GiB.
   virtual int exchange(int tag, std::span<const Piece> sends, std::span<const Piece> receives) = 0;
   // Until the ticket's pieces are sent and received. Error, naming doing() and the ranks that were missing, after the
   // timeout of JoinOptions.
@@ -49,9 +49,9 @@ class Ranks {
   // nullptr: nothing that others wait for.
   virtual void doing(const std::string* what) = 0;
 
-  // Ends all others because of an error here; then this rank must end too. True if rank 0 has written one line, which
-  // names the first rank that failed and its error; false, where there are no others or they can't be told: then the
-  // caller writes it. Empty: the error is told by another rank, or was told already.
+  // Ends all other ranks because of an error here; then this rank must exit too. Returns true if rank 0 has printed the
+  // line that names the first failed rank and its error. False without other ranks, or if they cannot be reached: then
+  // the caller prints it. An empty text: another rank reports the error, or it is already printed.
   virtual bool failed(const std::string& /*error*/) { return false; }
 };
 
@@ -60,8 +60,8 @@ struct JoinOptions {
   double silence_seconds = 3;    // a rank that says nothing for so long is taken for dead
 };
 
-// Joins the run that the launcher describes: alone, nothing is started and no library is initialised. Error if the
-// others can't be reached, or if this program was built without what the launcher needs.
+// Joins the run that the launcher describes. With one rank nothing is started, and no library is initialised. Error if
+// the other ranks cannot be reached, or if this build lacks what the launcher needs.
 std::unique_ptr<Ranks> join(const Place& place, const JoinOptions& options = {});
 
 }  // namespace megalith

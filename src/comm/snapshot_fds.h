@@ -13,7 +13,7 @@ struct SnapshotFds {
   i64 steps = 0;         // between two snapshots; 0: none are made
   std::vector<int> fds;  // of the node's ranks in their order, kSnapshotSlots each
 
-  // MEGALITH_SNAPSHOT_FDS: "STEPS:FD,FD,...". Nothing where it is not set. Error if it is something else.
+  // Parses MEGALITH_SNAPSHOT_FDS: "STEPS:FD,FD,...". Empty if it is not set; Error if it has another form.
   static SnapshotFds from(const Environment& env);
   std::string text() const;
 };

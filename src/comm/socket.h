@@ -29,7 +29,7 @@ struct Listener {
   Socket socket;
   int port = 0;
 
-  Socket accept() const;  // empty if nobody has come
+  Socket accept() const;  // empty if there is no connection to accept
 };
 
 // Listens at a host's first address; "" for all addresses of this host; port 0 for any free one. Error if it can't.
@@ -39,7 +39,7 @@ Listener listen_at(const std::string& host, int port);
 // can listen there.
 Listener hold_port(const std::string& host);
 
-// Tries all addresses of a host. Empty, and why, if none answers within so many seconds each.
+// Tries all addresses of a host, for so many seconds each. If none answers: returns empty, and the reason.
 Socket connect_to(const std::string& host, int port, double seconds, std::string& why);
 
 bool is_loopback(const std::string& host);  // all its addresses are

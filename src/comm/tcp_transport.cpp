@@ -1,6 +1,5 @@
-// Ranks where RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are all there is: for texts each rank has a connection to
-// rank 0. A rank greets with the run's size and its number; rank 0 welcomes it, or says what is wrong. Pieces have
-// links of their own.
+// Ranks that have only RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. For texts each rank has a connection to rank 0. A
+// rank sends the run's size and its number; rank 0 accepts, or says what is wrong. Host buffers use links of their own.
 #include <charconv>
 #include <list>
 

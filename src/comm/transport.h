@@ -17,7 +17,7 @@ class Mail {
   virtual ~Mail() = default;
 
   virtual void send(int peer, std::string text) = 0;
-  virtual bool receive(int peer, std::string& text) = 0;  // false: nothing has come yet
+  virtual bool receive(int peer, std::string& text) = 0;  // false: nothing has arrived yet
   virtual bool sent() = 0;                                // all of it has left
 };
 
@@ -28,7 +28,7 @@ class Transport : public Mail {
   virtual bool done(int ticket) = 0;                       // moves things on; a ticket that is done is forgotten
   virtual std::vector<int> missing(int ticket) const = 0;  // the ranks that a ticket's pieces wait for, ascending
 
-  // Readable once a look may help: something has come, or can leave. -1: nothing can be waited for.
+  // A file descriptor that is readable when a poll may make progress. -1: there is none.
   virtual int wake_fd() const { return -1; }
 
   // Gives the library back. Only where all ranks end well: it may wait for the others.
@@ -46,8 +46,8 @@ struct LinkWays {
   bool reads_near = true;  // reads large pieces out of the memory of ranks of the same host
 };
 
-// By TCP: mail through rank 0 at the place's master address, pieces straight between two ranks. Error if ranks are
-// missing after the timeout.
+// TCP: texts go through rank 0 at the master address, buffers directly between two ranks. Error if ranks are missing
+// after the timeout.
 std::unique_ptr<Transport> make_star_transport(const Place& place, double timeout_seconds, const LinkWays& ways);
 
 }  // namespace megalith

@@ -1,6 +1,6 @@
-// The watch: a thread per rank that tells rank 0 twice a second that the rank lives and what it is at. Rank 0, the hub,
-// ends all ranks when one is gone, silent or failed; if the hub itself is gone or silent the others end on their own.
-// It runs over TCP connections of its own, so that nothing the main thread waits for holds it up.
+// The watch: a thread on each rank. Twice a second it reports to rank 0 that the rank is alive, and what it is doing.
+// Rank 0, the hub, ends all ranks if one dies, stalls or fails. If the hub dies or stalls, the other ranks exit on
+// their own. It has its own TCP connections, so a blocked main thread does not block it.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -15,8 +15,8 @@
 
 namespace megalith {
 
-// A clock that stands still while this process does not run: what the others said meanwhile waits to be read, and is no
-// silence of theirs.
+// A clock that stops while this process is stopped. Reports of other ranks wait in the socket then; they are not
+// missing.
 class OwnClock {
  public:
   double advance();  // seconds since the start

@@ -12,7 +12,7 @@ namespace megalith {
 namespace {
 
 constexpr i64 kStep = 128;     // elements between possible places: 256 bytes in bf16
-constexpr i64 kAlignment = 8;  // of whole parameters one behind another: 16 bytes
+constexpr i64 kAlignment = 8;  // of unsplit parameters, concatenated: 16 bytes
 
 i64 rounded_up(i64 n, i64 step) { return (n + step - 1) / step * step; }
 
@@ -23,7 +23,7 @@ struct Kind {  // what members of a bucket have in common
   std::string shared;  // its name, where several stages hold it: their lists of parameters may differ
   DType dtype;
   std::string_view updater;
-  std::string stacked;  // the type of what must stay whole; else empty
+  std::string stacked;  // the type of a parameter that must not be split; else empty
   auto operator<=>(const Kind&) const = default;
 };
 

@@ -35,7 +35,7 @@ struct Bucket {
   bool coded = false;                // and as codes of fp8 (passes/gather_codes.h); a rank's part is in bf16
   Type gradient = {}, weights = {};  // whole on each of the reduced ranks
   Type shard = {};                   // cut; of the main weights
-  // A rank's part of the new weights has a leaf of its own, apart from the main weights.
+  // A rank's part of the new weights has its own leaf, separate from the main weights.
   int cut_dim() const { return stacked ? 0 : 1; }
   bool has_copy() const { return host || weights.dtype != shard.dtype; }
   DType precision() const { return coded ? DType::bf16 : weights.dtype; }  // of a rank's part of the new weights
@@ -53,7 +53,7 @@ std::vector<Bucket> make_buckets(const Mesh& mesh, const std::vector<Parameter>&
                                  const OptimizerConfig& config = {}, const Precision& precision = {},
                                  bool (*coded)(const std::string& parameter) = nullptr);
 
-// The bucket's leaves. Gradients and weights lie where their members do; the state is one rank's part.
+// The bucket's leaves. Gradients and weights have the members' layout; the state is one rank's part.
 Value gradient_leaf(Builder& b, const Bucket& bucket);
 Value weights_leaf(Builder& b, const Bucket& bucket);
 Value weights_shard_leaf(Builder& b, const Bucket& bucket);  // in compute precision
@@ -63,10 +63,10 @@ Value state_leaf(Builder& b, const Bucket& bucket, const OptimizerState& state);
 // Lets those of the members' weights and gradients that b's graph has lie in the buckets.
 void place_members(Builder& b, const std::vector<Bucket>& buckets, const std::vector<Parameter>& parameters);
 
-// Programs for the start of a run. take_main, for buckets that starts_in_gradients(): each rank's part of the weights,
-// main and in compute precision, from the gradients' memory. There a tensor's local block is whole on the first of the
-// reduced ranks, and zero on the others. spread_weights: the weights in compute precision, on all ranks, from the
-// ranks' parts.
+// Programs for the start of a run. take_main, for buckets with starts_in_gradients(), copies each rank's part of the
+// weights (main, and in compute precision) from the gradients' memory. There the first of the reduced ranks has a
+// tensor's whole local block, and the others have zeros. spread_weights gathers the weights in compute precision on all
+// ranks.
 Graph take_main(const Mesh& mesh, const std::vector<Bucket>& buckets);
 Graph spread_weights(const Mesh& mesh, const std::vector<Bucket>& buckets);
 

@@ -26,7 +26,7 @@ struct OptimizerConfig {
   const Optimizer& chosen() const { return all.at(optimizer); }
   double lr = 0;  // required
   double min_lr = 0;
-  // Of the word embeddings and the output layer, in the place of the two; the second: none is min_lr.
+  // For word embeddings and the output layer, instead of lr and min_lr. Without the second, min_lr is used.
   std::optional<double> decoupled_lr, decoupled_min_lr;
 
   LrDecayStyle lr_decay_style = LrDecayStyle::linear;
@@ -46,18 +46,18 @@ struct OptimizerConfig {
 
   double clip_grad = 1;  // largest norm of the gradient; 0: no clipping
 
-  // What the loss is multiplied by for its backward: always the first if it is not 0; else with --fp16 by the rule of
+  // The factor of the loss for its backward. If the first is not 0 it is constant; else --fp16 uses the rule of
   // quant/loss_scale.h.
   double loss_scale = 0;
   double initial_loss_scale = 0x1p32, min_loss_scale = 1;
   i64 loss_scale_window = 1000, hysteresis = 2;
 
-  // What is kept beside the weights: first moments (means of gradients), second ones (of their squares), and gradients.
+  // Dtypes of the first moments (means of gradients), the second moments (of their squares), and the gradients.
   StateDType exp_avg_dtype = StateDType::fp32, exp_avg_sq_dtype = StateDType::fp32;
   GradientDType main_grads_dtype = GradientDType::fp32;
 
-  // Main weights and optimizer state of so much of the weights lie in the host's memory, and are updated in windows of
-  // the device's; `overlap`: windows come and go beside each other and the updates.
+  // This fraction of main weights and optimizer state is in host memory, and is updated in windows in device memory.
+  // `overlap`: copies in both directions overlap with each other and with the updates.
   bool optimizer_cpu_offload = false;
   double optimizer_offload_fraction = 1;
   bool overlap_cpu_optimizer_d2h_h2d = false;

@@ -1,6 +1,6 @@
-// The learning rate as a function of the samples trained on so far (Megatron's OptimizerParamScheduler). The counter is
-// in samples whatever the flags are in: iterations are turned into samples with the constant global batch size. Only
-// successful steps count, and a step uses the rate of the count before it, so the first step runs at at(0).
+// The learning rate as a function of the samples trained so far (Megatron's OptimizerParamScheduler). The counter is in
+// samples even if the flags are in iterations: those are multiplied by the constant global batch size. Only successful
+// steps count. A step uses the count before it, so the first step runs at at(0).
 #pragma once
 #include <optional>
 
@@ -21,7 +21,7 @@ struct LrSchedule {
   double min_lr = 0;
   double warmup_init = 0;        // the rate at sample 0
   double warmup_samples = 0;     // W
-  double decay_samples = 1;      // N: warmup is part of it
+  double decay_samples = 1;      // N: includes the warmup
   double wsd_decay_samples = 0;  // the last part of N
 
   // n <= W: init + (max - init) n / W. Then constant: max; beyond N: min; inverse square root: max sqrt(max(W, 1) / n),

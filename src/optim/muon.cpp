@@ -126,7 +126,7 @@ class Muon final : public Optimizer {
     Target mean = t;
     mean.weights = before, mean.copy = {}, mean.states = {}, mean.decay = false;
     Value m = update_by(b, Mean{momentum_}, mean);
-    if (narrow) b.add1(PutBack{}, {m, t.states[0]});  // kept rounded; the direction is made of what it was before
+    if (narrow) b.add1(PutBack{}, {m, t.states[0]});  // stored rounded; the direction uses the value before rounding
     if (nesterov_) {                                  // (1 - beta) g + beta m, of m before and after
       const std::string x = letters(ndim);
       m = add(b, fmt::format("{0},{0}->{0}", x), b.add1(Scale{ndim, 1 + momentum_}, {m}), old);
@@ -152,7 +152,7 @@ class Muon final : public Optimizer {
     return std::sqrt(square) * extra_scale_;
   }
 
-  // Of a value of the target's type: whole matrices, made nearly orthogonal, then as they lay before.
+  // Orthogonalizes the matrices of a value of the target's type, and restores their shape.
   Value orthogonal(Builder& b, const Target& t, Value m) const {
     const Type before = b.type(m);
     if (const AxisSet copies = before.layout.copy; !copies.empty()) m = b.relayout(m, copies, kSame);
@@ -183,7 +183,7 @@ class Muon final : public Optimizer {
     return m;
   }
 
-  // x [z,i,j]. `narrow`: of what is multiplied; sums, and what is added, stay `wide`.
+  // x [z,i,j]. `narrow`: the dtype of the products' operands. Sums and added terms stay `wide`.
   Value iterated(Builder& b, Value x, bool tall, DType wide, DType narrow) const {
     const auto operand = [&](Value v) { return narrow == wide ? v : b.add1(Cast{3, narrow}, {v}); };
     const auto product = [&](const char* spec, Value v, Value w) { return b.add1(Einsum{spec, wide}, {v, w}); };

@@ -1,6 +1,6 @@
-// The contract of an optimizer: its flags, the tensors that it keeps beside a parameter, and the numbers that the host
-// makes before each step. Last, the update of a parameter as a graph. Leaves, checkpoints, buckets and the host's
-// memory follow from what it declares; nothing else knows an optimizer by name. docs/adding.md tells how to add one.
+// The contract of an optimizer: its flags, the tensors it keeps for each parameter, and the numbers that the host
+// computes before each step. Last, the update of a parameter as a graph. Leaves, checkpoints, buckets and offload to
+// the host use only what it declares; no other code knows an optimizer by name. docs/adding.md explains how to add one.
 #pragma once
 #include <memory>
 #include <string>
@@ -22,12 +22,12 @@ struct OptimizerState {
   bool operator==(const OptimizerState&) const = default;
 };
 
-// What one update works on: a parameter, or a rank's part of a bucket. Of granularity matrix that part is a stack of
-// whole parameters of one type: the first dim of all values numbers them.
+// The target of one update: a parameter, or a rank's part of a bucket. With granularity matrix that part is a stack of
+// unsplit parameters of one type: the first dim of all values numbers them.
 struct Target {
   const Parameter& like;                     // the parameter, or one of the bucket's
   Value weights = {};                        // main weights; changed in place
-  Value copy = {};                           // the weights in compute precision, changed in place; {}: there is none
+  Value copy = {};                           // the weights in compute precision, updated in place; {}: no such copy
   Value gradient = {};                       // summed over the ranks
   std::vector<Value> states = {};            // as states() lists them
   Value scalars = {}, step_scalars_in = {};  // of the step, ops/update.h
@@ -49,7 +49,7 @@ class Optimizer {
   virtual std::string_view updates_by(const Parameter&) const { return name(); }
   // matrix: update() needs a whole parameter, not stretches of its elements.
   virtual Granularity granularity() const { return Granularity::element; }
-  // Whether it takes parameters that several are packed of. Else the model declares each by itself.
+  // Whether it accepts a leaf in which several parameters are packed. If not, the model declares each by itself.
   virtual bool takes_packed() const { return true; }
 
   virtual std::vector<OptimizerState> states(const Precision& precision) const = 0;

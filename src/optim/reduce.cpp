@@ -7,7 +7,7 @@ namespace megalith {
 
 namespace {
 
-// Whether a sum is rounded before it is sent: where there is something to send, and it is not that narrow anyway.
+// Whether a gradient is rounded before it is sent: only if it is sent, and its dtype is wider.
 bool narrows(Builder& b, const RankSum& s) {
   return b.mesh().n(s.axes) > 1 && size_of(s.sent) < size_of(b.type(s.terms).dtype);
 }
@@ -31,7 +31,7 @@ Value narrow_leaf(Builder& b, const RankSum& s) {
   return b.leaf({s.name + ".narrow", {s.sent, t.shape, t.layout}, Role::gradient});
 }
 
-// Where a sum comes to lie: over its terms, unless it is a part.
+// The leaf for a sum: in place of its terms, unless the sum is a rank's part.
 Value sum_leaf(Builder& b, const RankSum& s) {
   const bool narrow = narrows(b, s);
   const Type& t = b.type(s.terms);

@@ -1,5 +1,5 @@
-// Gradients' sums over the ranks that have terms of them: all-reduced where they lie, or of a bucket to each rank its
-// part. In one graph, or begun in that of a pipeline's piece, which ends the gradients, and ended in the update's.
+// Sums of gradients over ranks: all-reduce in place, or reduce-scatter of a bucket. Start and end are in one graph. In
+// a pipeline the start is in the graph of a model piece, and the end in the update's graph.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace megalith {
 
-// How data goes between ranks. Beside other work: lanes are queues, one for gradients, one for weights.
+// How data moves between ranks. With overlap: a lane for gradients, and one for weights.
 struct Traffic {
   bool overlap_gradients = false, overlap_weights = false;
   bool overlap_tensor = false;   // transfers between tensor-parallel ranks
@@ -36,7 +36,8 @@ std::vector<RankSum> sums_of_buckets(Builder& b, const std::vector<Bucket>& buck
 // The sums, in the terms' precision.
 std::vector<Value> reduce(Builder& b, const std::vector<RankSum>& sums, const Traffic& traffic);
 
-// The same in two graphs: the second's programs wait for what the first's begun. What lies between them are leaves.
+// The same in two graphs: programs of the second wait for transfers that the first started. The values between them are
+// leaves.
 void begin_reduce(Builder& b, const std::vector<RankSum>& sums);
 std::vector<Value> end_reduce(Builder& b, const std::vector<RankSum>& sums);
 

@@ -45,7 +45,7 @@ Value sum_of_stages(Builder& b, Value v, const std::vector<int>& stages) {
   return b.add1(op, {term});
 }
 
-// Of what several stages hold. Stages may have it in different places of their lists, and add up in one order: by name.
+// Parameters on several stages. Stages may list them in different orders, so sums go in the order of names.
 void add_up_stages(Builder& b, const std::vector<Parameter>& parameters, const std::vector<Bucket>& buckets,
                    std::vector<Value>& gradients) {
   std::map<std::string, size_t> shared;  // a bucket has one
@@ -64,7 +64,7 @@ Value step_scalars_in_leaf(Builder& b, const OptimizerConfig& c, const Optimizer
   return b.leaf({step_scalars_in_name(c, o, own_rate), type, Role::scalar, false});
 }
 
-// A leaf beside a parameter, and beside each of its parts.
+// A leaf for a parameter, and for each parameter that is packed in it.
 LeafSpec leaf_beside(const Parameter& p, const std::string& suffix, DType dtype, Role role, bool host) {
   const auto name = [&](const Parameter& of) { return fmt::format("{}.{}", of.name, suffix); };
   LeafSpec leaf{.name = name(p), .type = {dtype, p.type.shape, p.type.layout}, .role = role, .host = host};
@@ -156,7 +156,7 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
     for (size_t i = 0; i < parameters.size(); ++i)
       add_optimizer(b, parameters[i], gradients[i], scalars, config, precision, host[i]);
   std::vector<Value> gathers;
-  for (const bool late : {false, true})  // what is gathered here first: beside the updates of the others
+  for (const bool late : {false, true})  // gathered first, while the others are updated
     for (size_t i = 0; i < buckets.size(); ++i) {
       if (buckets[i].late != late) continue;
       const Parameter& like = parameters[buckets[i].members[0]];

@@ -19,8 +19,9 @@ namespace megalith {
 std::string main_name(const std::string& parameter);
 inline constexpr const char* kMainSuffix = "main";
 
-// How main weights lie beside the model's: where those are their nearest bf16, as what that lacks of f32 (u16), read
-// together with them (base/split_float.h); in the host's memory as they are, as the weights stay on the device.
+// The form of main weights. If the model's weight is the nearest bf16 of the main weight: the missing low bits, as u16,
+// which are read together with the weight (base/split_float.h). In host memory: the full value, as the weight stays on
+// the device.
 DType main_type(DType weights, DType main, bool host);
 
 // That leaf; {}: the weights themselves are the main ones.
@@ -45,18 +46,18 @@ struct StageEnd {
   bool begun = false;  // the sums over ranks, by the pieces' programs (begin_reduce)
 };
 
-// Over every axis where v is still a sum: added up, equal on all ranks. v itself if there is none.
+// All-reduces v over each axis where it is Partial; v itself if there is none.
 Value reduced(Builder& b, Value v);
 // With pipeline stages: what each of them has of its own, as terms of one sum.
 Value stage_term(Builder& b, Value v);
 // The sum over all ranks of each rank's own share: where ranks hold equal values, the one at coordinate 0 counts.
 Value owned_total(Builder& b, Value v);
 
-// Appends the update phase. Its input leaves (step_scalars_in_name) f64 are filled by the host before each step
-// (ops/update.h); its output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted. `buckets`:
-// the distributed optimizer's; none: every rank updates all that it holds. `scaling`: the gradients are those of a
-// scaled loss; the output kLossScale is the scale's state behind the step. `counts_nonzeros`: the output kNonzeros []
-// f64 says how many elements of all gradients are not 0. (Padding is 0.)
+// Appends the update phase. Before each step the host fills its input leaves (step_scalars_in_name) f64 (ops/update.h).
+// Its output `step` [4] f64 has the loss, the gradient norm, the factor, and whether the step counted. `buckets`: of
+// the distributed optimizer; without them every rank updates all that it holds. `scaling`: the loss is scaled; the
+// output kLossScale is the scale's state after the step. `counts_nonzeros`: the output kNonzeros [] f64 counts the
+// elements of all gradients that are not 0. (Padding is 0.)
 inline constexpr const char* kNonzeros = "nonzeros";
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
                 const OptimizerConfig& config, const Precision& precision = {}, const std::vector<Bucket>& buckets = {},

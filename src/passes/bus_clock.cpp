@@ -9,8 +9,7 @@
 
 namespace megalith {
 
-// Stores are waited for as late, and fetches begin as early, as if they took so much longer: what a clock that is too
-// fast tells would hold the device up.
+// Transfers are assumed to take this much longer. A clock that is too optimistic would make the device wait.
 constexpr double kSpare = 1.25;
 
 BusClock::BusClock(const Graph& g, const std::vector<KeptValue>& kept, const BusRates& rates, bool apart)
@@ -67,7 +66,7 @@ Timetable BusClock::timetable(const std::vector<size_t>& chosen) const {
   return out;
 }
 
-// What stays, and the two layers of which most goes.
+// The values that stay, and the two layers that move the most bytes.
 i64 BusClock::most_bytes(const std::vector<bool>& goes) const {
   std::map<std::pair<std::string, i64>, i64> layers;
   i64 most = 0, stays = 0;
@@ -79,8 +78,8 @@ i64 BusClock::most_bytes(const std::vector<bool>& goes) const {
   return stays + 2 * most;
 }
 
-// `gone`: of what goes, the node before which the device has it no more, if the bus takes `longer` by that factor.
-// Returns how long the device waits.
+// `gone`: for each offloaded value, the node before which its device memory is free, if the bus takes `longer` by that
+// factor. Returns how long the device waits.
 double BusClock::run(const Direction& d, const std::vector<bool>& goes, double longer, std::vector<int>& gone) const {
   const i64 most = most_bytes(goes);
   struct Move {

@@ -9,7 +9,7 @@ inline constexpr int kExpertLane = 4;  // of tokens on their way to experts and 
 // Whether the node adds to a parameter's gradient in place.
 bool adds_to_gradient(const Graph& g, const Node& n);
 
-// The nodes `moved`, in their order, go before what stands at place `to`.
+// Moves the nodes `moved`, in their order, before the node at index `to`.
 void move_nodes(Graph& g, size_t to, const std::vector<size_t>& moved);
 
 // The relayout that makes `begun` is on a lane: puts a Wait before its first reader, which all readers then read.

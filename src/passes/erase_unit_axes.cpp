@@ -1,5 +1,5 @@
-// With one rank on an axis every state of it is the same thing. The types keep such axes while a model is built, so
-// that a one-rank build finds layout mistakes; here they go, and with them the relayouts over them. One into a leaf
+// On an axis with one rank all states are equal. Types keep such axes while a model is built, so that a build for one
+// rank finds layout mistakes too. This pass erases the axes, and the relayouts over them. A relayout into a leaf
 // becomes a copy into it.
 #include <set>
 
@@ -17,7 +17,7 @@ Layout without_unit_axes(const Mesh& mesh, Layout l) {
   return l;
 }
 
-// The op as it is without them; ops that hold axes or types in their attributes.
+// The op without these axes: some ops have axes or types in their attributes.
 AnyOp rewritten(const Mesh& mesh, const AnyOp& op) {
   if (const auto* r = op.get_if<Relayout>()) {
     Relayout out = *r;

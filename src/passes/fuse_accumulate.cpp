@@ -1,5 +1,5 @@
-// accumulate(acc, einsum(x, w)) becomes one einsum that adds into acc: the weight gradient is never held apart. The
-// same for the products of experts and the embedding's gradient; and accumulate(acc, a + b) first becomes two
+// accumulate(acc, einsum(x, w)) becomes one einsum that adds into acc, so the weight gradient has no buffer of its own.
+// The same for products of experts and the embedding's gradient. accumulate(acc, a + b) first becomes two
 // accumulations.
 #include "graph/relayout_op.h"
 #include "ops/einsum.h"
@@ -25,7 +25,7 @@ bool split_sums(Graph& g) {
     const int at = g.info(sum).node;
     if (at < 0 || uses[sum.id] != 1 || !g.nodes[at].op.get_if<AddGrad>()) continue;
     const Value a = g.nodes[at].ins[0], b = g.nodes[at].ins[1], into = g.nodes[i].ins[0];
-    // The sum's node becomes the first accumulation: what it wrote is now the accumulator, half way.
+    // The node of the sum becomes the first accumulation: its result is now the accumulator after the first term.
     g.nodes[at] = Node{Accumulate{acc->ndim, acc->starts}, {into, a}, {sum}, g.nodes[at].phase, g.nodes[at].origin};
     g.nodes[i].op = Accumulate{acc->ndim, false};
     g.nodes[i].ins = {sum, b};

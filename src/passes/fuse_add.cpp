@@ -1,4 +1,4 @@
-// Additions that their last operand's producer does on the way:
+// Additions that are fused into the producer of their last operand:
 //   add(x w, bias)       -> an einsum with `bias`
 //   add(c, x w)          -> an einsum with `plus`: residual additions, sums of gradients through q, k and v
 //   add(c, codes)        -> the same by a product of codes

@@ -1,5 +1,5 @@
-// The gradient of a bias is the sum over all tokens of the gradient behind it. If that is of an activation or a norm,
-// the activation's or norm's gradient adds up what it writes (`bias`). So it is not read once more.
+// The gradient of a bias is the sum over all tokens of an output gradient. If an activation's or a norm's gradient
+// produces that, it computes the sum too (`bias`). This saves one read.
 #include <optional>
 
 #include "ops/activate.h"
@@ -21,7 +21,7 @@ std::optional<AnyOp> fused_as(const AnyOp& op) {
   return AnyOp(out);
 }
 
-// The op that also adds up its first result, if there is one and it does not yet.
+// The op with the sum of its first result as an additional result, if it can do that and does not yet.
 std::optional<AnyOp> with_bias_of_any(const AnyOp& op) {
   if (auto out = fused_as<ActivateGrad>(op)) return out;
   if (auto out = fused_as<LayerNormGrad>(op)) return out;

@@ -18,7 +18,7 @@ struct Loss {
   std::vector<int> makes_dy;  // nodes behind `sums`, in order
 };
 
-// The nodes behind `at` that v needs, in order; false if one of them needs what node `at` gives, or moves data.
+// The nodes after `at` on which v depends, in order. False if one of them depends on node `at`, or moves data.
 bool find_makers(const Graph& g, int at, Value v, std::vector<int>& out) {
   const int node = g.info(v).node;
   if (node < at || std::ranges::count(out, node)) return true;

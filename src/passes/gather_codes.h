@@ -6,9 +6,10 @@
 
 namespace megalith {
 
-// Behind the pass quantize. Of the coded buckets that have members here: their weights become leaves of codes, which
-// what read the casts reads. At the head are the largest values of all members, reduced over ranks in one vector; the
-// casts of the ranks' parts; the gathers. The pass gather-ahead moves their ends. Error if values of a weight are read.
+// Runs after the pass quantize. For coded buckets with members in this graph the weights become leaves of codes, and
+// readers of the casts read those. At the beginning are: the amax of all members, reduced over ranks in one vector; the
+// casts of the ranks' parts; the gathers. The pass gather-ahead moves the Waits. Error if another node reads values of
+// such a weight.
 bool gather_codes(Graph& g, const std::vector<Bucket>& buckets, const std::vector<Parameter>& parameters);
 
 }  // namespace megalith

@@ -58,7 +58,7 @@ Value gradient_leaf(Builder& b, const Parameter& p, const Precision& precision) 
   return b.leaf(leaf_of(p, gradient_name, p.type.dual(precision.gradients), Role::gradient));
 }
 
-// A stage may hold a tied parameter whose gradient another stage makes alone.
+// A stage may hold a tied parameter whose gradient comes from another stage only.
 static Value cotangent_of(Builder& b, const Parameter& p, const std::map<Value, Value>& cot, const Type& type) {
   const auto found = cot.find(p.value);
   if (found != cot.end()) return found->second;

@@ -23,10 +23,10 @@ struct Accumulators {
   LossSums loss;
 };
 
-// Adds each update to its tensor, behind what the graph has so far.
+// Adds each update of its tensor, after the present nodes.
 void update_untrained(Builder& b, const std::vector<Untrained>& untrained);
 
-// Whether the node is such an update. What reads the tensor stands before it, so passes leave it where it is.
+// Whether the node is such an update. Its tensor's readers precede it, so passes do not move it.
 bool updates_untrained(const Graph& g, const Node& n);
 
 std::string gradient_name(const std::string& parameter);  // of the accumulator's leaf

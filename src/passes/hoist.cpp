@@ -1,6 +1,6 @@
-// The order of the step's end. An accumulation, and what the update can do with one gradient alone (reduce it, square
-// it), moves right behind the last value it needs. A weight gradient so stands beside the data gradient of its layer:
-// activations and output gradients end layer by layer, and a gradient's squares are read while it is in cache.
+// The order at the end of a step. An accumulation, and the part of the update that needs one gradient (its reduction,
+// its square), moves directly after its last input. So a weight gradient is next to the data gradient of its layer.
+// Activations and output gradients are freed layer by layer, and a gradient is squared while it is in cache.
 #include <algorithm>
 
 #include "graph/relayout_op.h"

@@ -22,8 +22,8 @@ struct KeptValue {
   std::vector<int> views;    // nodes of the forward that give it another type, in order
 };
 
-// In the order in which they are made. Left out: what is a result of the step, is updated in place, or is on its way on
-// a lane.
+// In the order in which they are computed. Excluded: results of the step, values that are updated in place, and values
+// in transfer on a lane.
 std::vector<KeptValue> kept_values(const Graph& g);
 
 }  // namespace megalith

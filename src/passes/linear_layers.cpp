@@ -13,7 +13,7 @@ const Einsum* plain_product(const Node& n) {
 
 namespace {
 
-// What a value was before it changed its layout.
+// The value before its relayouts.
 Value before_relayouts(const Graph& g, Value v) {
   while (g.info(v).node >= 0 && g.nodes[size_t(g.info(v).node)].op.get_if<Relayout>())
     v = g.nodes[size_t(g.info(v).node)].ins[0];

@@ -20,7 +20,7 @@ struct LinearLayer {
 // In the order of their first products.
 std::vector<LinearLayer> linear_layers(const Graph& g);
 
-// The node's op, if it is a product that nothing is fused with; else nullptr.
+// The node's op if it is a product without a fused operation; else nullptr.
 const Einsum* plain_product(const Node& n);
 
 }  // namespace megalith

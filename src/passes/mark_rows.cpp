@@ -1,6 +1,6 @@
-// A table that is only looked up has gradients in the rows of the step's tokens alone. Where it has more rows than a
-// micro-batch has tokens, those are marked. So the others need neither be made zero nor be read by the norm and the
-// update.
+// A table that is only looked up has nonzero gradients only in the rows of the step's tokens. If the table has more
+// rows than a micro-batch has tokens, those rows are marked. The other rows need no zeros, and the norm and the update
+// do not read them.
 #include <algorithm>
 
 #include "ops/embedding.h"

@@ -1,7 +1,6 @@
-// Nodes of one kind become one: the accumulations of small gradients, the squares of all gradients that are added up,
-// and updates of all parameters. Parameters whose gradients have marked rows are left out. For backends where starting
-// an op costs time. (On a CPU it is the other way round: a gradient that is squared right behind its product is still
-// in cache.)
+// Merges nodes of one kind into one: accumulations of small gradients, squares of all gradients, and updates of all
+// parameters. Parameters whose gradients have marked rows are excluded. For backends with a high launch cost per op.
+// (On a CPU a gradient that is squared directly after its product is still in cache.)
 #include <algorithm>
 
 #include "graph/relayout_op.h"
@@ -32,8 +31,8 @@ std::vector<int> first_readers(const Graph& g) {
 
 bool is_update(const AnyOp& op) { return op.get_if<SumSquares>() || op.get_if<CountNonzeros>() || op.get_if<Update>(); }
 
-// Small accumulations into leaves become one in place of the last: those that only the update reads, and not before. A
-// gradient that is then joined to a bucket or moved between ranks stays as it is. So it can go as soon as it is there.
+// Merges small accumulations into leaves at the place of the last one. Only those that the update alone reads are
+// merged. A gradient that is then copied into a bucket or reduced over ranks is excluded: its transfer can start early.
 bool join_accumulations(Graph& g) {
   const std::vector<int> readers = first_readers(g);
   std::map<std::string, std::vector<int>> groups;
@@ -75,7 +74,7 @@ struct Term {
   int squares = -1, relayout = -1;  // nodes
 };
 
-// One sum of squares. All that changes is collected here: nodes to drop, and what stands in the last sum's place.
+// One sum of squares. Collects the changes: nodes to drop, and the node that replaces the last sum.
 class SumOfSquares {
  public:
   SumOfSquares(Graph& g, const std::vector<int>& uses, int last) : g_(g), uses_(uses) {
@@ -190,7 +189,7 @@ bool join_squares(Graph& g) {
   return !replaced.empty();
 }
 
-// All updates that differ in their parameter and its decay alone, in place of the last.
+// Merges all updates that differ only in parameter and decay, at the place of the last one.
 bool join_updates(Graph& g) {
   std::map<std::string, std::vector<int>> groups;
   const std::vector<int> uses = count_uses(g);
@@ -198,7 +197,7 @@ bool join_updates(Graph& g) {
     const Node& n = g.nodes[i];
     const auto* op = n.op.get_if<Update>();
     if (!op || op->marks || is_on_host(g, n)) continue;  // stream-state groups those on the host
-    if (op->states() == 0) continue;                     // what it takes was made for it alone: it is not kept
+    if (op->states() == 0) continue;                     // its input has no other reader: it is not kept
     bool read = false;                                   // by what gathers the weights, beside the next updates
     for (Value v : n.outs) read |= uses[size_t(v.id)] > 0;
     if (read) continue;

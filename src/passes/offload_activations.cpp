@@ -51,7 +51,7 @@ class Choice {
   bool is_wanted(const KeptValue& k) const {
     if (local_type(g_.mesh, g_.type(k.value)).elements() < spec_.config.min_tensor_size) return false;
     if (priced()) return true;
-    // The backward begins with the last layer: there is nothing to hide its fetches beside.
+    // The backward starts with the last layer, so nothing can overlap its fetches.
     if (!spec_.apart && k.stack == kept_.back().stack && k.layer == kept_.back().layer) return false;
     return std::ranges::any_of(k.modules,
                                [&](const std::string& m) { return std::ranges::count(spec_.config.modules, m) > 0; });

@@ -1,6 +1,6 @@
-// Activations in the host's memory from the forward to the backward (--fine-grained-activation-offloading): each chosen
-// value of a layer is stored where it is made and fetched before the backward reads it, on a lane each way. Results are
-// the same to the bit. Pipelines keep one copy on the host for each micro-batch in flight.
+// Offload of activations to host memory between forward and backward (--fine-grained-activation-offloading). Each
+// chosen value of a layer is stored where it is computed, and fetched before the backward reads it, on one lane for
+// each direction. Results are bit-identical. Pipelines keep one host slot for each micro-batch in flight.
 #pragma once
 #include <map>
 
@@ -11,8 +11,8 @@ namespace megalith {
 
 struct OffloadConfig {
   bool on = false;
-  // Whose values go (kept_values.h). None: each value that holds the device up for less time than it takes to be made
-  // again, first what would take longest for each byte.
+  // The modules whose values are offloaded (kept_values.h). None: each value whose transfer delays the device for less
+  // time than its recomputation would take, those with the highest recomputation time per byte first.
   std::vector<std::string> modules;
   i64 min_tensor_size = i64{1} << 20;  // elements of a rank
   double fraction = 1;                 // of these values' bytes, from the first layer on

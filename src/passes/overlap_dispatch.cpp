@@ -57,8 +57,7 @@ class BesideTokens {
     return r && !is_local(r->transfer) && !r->lane && !r->into && !r->in_place ? r : nullptr;
   }
 
-  // The transfers that nothing is beside so far, by their results. There may be several of one value, one after the
-  // other.
+  // The transfers that do not overlap anything yet, by their results. One value may have several, one after another.
   void find_tokens() {
     std::vector<bool> there(g_.values.size()), back(g_.values.size());
     for (size_t i = g_.nodes.size(); i-- > 0;) {
@@ -104,8 +103,8 @@ class BesideTokens {
     return out;
   }
 
-  // The sum of the tokens' gradient goes first, then the router's gradient, then the experts' weight gradients. A small
-  // kernel lets the transfer's blocks in before a product takes all multiprocessors.
+  // The sum of the tokens' gradient comes first, then the router's gradient, then the experts' weight gradients. A
+  // small kernel lets the transfer start its blocks before a product takes all multiprocessors.
   void put_weights_behind(Value sum) {
     const size_t i = place(sum);
     const Node& n = g_.nodes[i];
@@ -135,8 +134,8 @@ class BesideTokens {
     return out;
   }
 
-  // Behind the sum at i: the gather of a norm's result that the norm's gradient makes again, and the rows and the
-  // weight gradient that only wait for it. The gather then reads what the forward made.
+  // After the sum at i: the gather of a norm's output that the norm's gradient rematerializes, and its dependents that
+  // can wait (rows, weight gradient). The gather then reads the forward's output instead.
   Indices gathered_again(size_t i) {
     Indices out;
     std::set<Value> late;
@@ -168,8 +167,8 @@ class BesideTokens {
     return {};
   }
 
-  // Where the transfer can begin: behind what makes its input. What is kept from the forward is sent no earlier than
-  // behind the gather before.
+  // Where the transfer can start: after the node that computes its input. A value that is kept from the forward is sent
+  // after the previous gather.
   size_t earliest(size_t i) const {
     const Node& n = g_.nodes[i];
     const int maker = g_.info(n.ins[0]).node;
@@ -240,7 +239,7 @@ class BesideTokens {
     return gathers_tokens(gather) && maker >= 0 && g_.nodes[size_t(maker)].phase == Phase::backward;
   }
 
-  // The nodes `moved`, in their order, go before what stands at place `to`.
+  // Moves the nodes `moved`, in their order, before the node at index `to`.
   void rearrange(size_t to, const Indices& moved) {
     move_nodes(g_, to, moved);
     changed_ = true;

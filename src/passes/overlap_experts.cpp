@@ -60,7 +60,7 @@ class BesideShared {
     }
     return out;
   }
-  // Whether all that the node reads stands before place i, or is of `others`.
+  // Whether all inputs of the node are computed before index i, or by `others`.
   bool is_ready(const Node& n, size_t i, const std::set<Value>& others) const {
     return std::ranges::all_of(n.ins, [&](Value v) {
       const int maker = g_.info(v).node;
@@ -97,7 +97,7 @@ class BesideShared {
       if (int(k) > g_.info(sum).node) return gather_before(size_t(g_.info(g_.nodes[k].ins[0]).node) + 1);
   }
 
-  // Begins the transfer at i; of `nodes`, which stand behind it, those that can go right behind it.
+  // Starts the transfer at i. Those of the later `nodes` that can move directly after it do so.
   void move_behind(size_t i, const Indices& nodes) {
     Indices moved;
     std::set<Value> made;
@@ -111,7 +111,7 @@ class BesideShared {
     rearrange(i + 1, moved);
   }
 
-  // The gathers of the backward that can go before place i do so, and are begun there.
+  // Moves the backward's gathers that can go before index i there, and starts them.
   void gather_before(size_t i) {
     Indices moved;
     std::set<Value> made, read;
@@ -125,7 +125,7 @@ class BesideShared {
     rearrange(i, moved);
   }
 
-  // Begins the transfer at i; the shared expert's weight gradients before it, and what reads those, go behind it.
+  // Starts the transfer at i. The shared expert's weight gradients before it move after it, with their readers.
   void put_off_until(size_t i) {
     Indices moved;
     std::set<Value> late;
@@ -156,7 +156,8 @@ class BesideShared {
     begun_.push_back(n.outs[0]);
   }
 
-  // The nodes `moved`, in their order, go before what stands at place `to`; what has begun ends before it is read.
+  // Moves the nodes `moved`, in their order, before the node at index `to`. Transfers end before their results are
+  // read.
   void rearrange(size_t to, const Indices& moved) {
     move_nodes(g_, to, moved);
     for (const Value v : begun_) end_before_reader(g_, v);

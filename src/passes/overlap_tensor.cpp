@@ -149,7 +149,7 @@ class Overlap {
   std::vector<bool> for_weights_;  // by value: only weight gradients read it
   std::vector<Node> out_, put_off_;
   std::set<Value> put_off_values_, moved_;
-  std::optional<size_t> last_transfer_;  // where the transfer before stands
+  std::optional<size_t> last_transfer_;  // index of the previous transfer
 };
 
 }  // namespace

@@ -47,18 +47,18 @@ bool mark_rows(Graph& g);        // of a table's gradient only the rows of the s
 bool multi_tensor(Graph& g);     // small ops on many gradients or parameters become one
 bool remove_dead(Graph& g);      // nodes whose results nobody reads
 bool rematerialize(Graph& g);    // the backward makes activations' and norms' results again instead of keeping them
-bool hoist(Graph& g);            // accumulations and the update's nodes stand right behind what they need
+bool hoist(Graph& g);            // accumulations and the update's nodes move directly after their inputs
 
 // Which result of the op, a gradient, is the forward's made again; -1: none.
 int rematerialized_output(const AnyOp& op);
 
-// Not among them, as they are the user's choice: transfers between tensor-parallel ranks beside products, and those of
-// tokens to experts and back beside the shared expert. Also those of new weights beside the forward
-// (passes/gather_ahead.h), the last of all as it looks at the order. overlap_dispatch is for every step in which ranks
-// share experts, behind overlap_experts.
+// Excluded, as the user chooses them: overlap of tensor-parallel transfers with products, and of expert dispatch with
+// the shared expert. Also the all-gathers of new weights during the forward (passes/gather_ahead.h), which must run
+// last as they depend on the order. overlap_dispatch runs after overlap_experts, for every step in which ranks share
+// experts.
 bool overlap_tensor(Graph& g);
 bool overlap_experts(Graph& g);
-bool overlap_dispatch(Graph& g);  // tokens to experts and back, beside whatever does not need them
+bool overlap_dispatch(Graph& g);  // expert dispatch and combine overlap all independent work
 bool gather_ahead(Graph& g);
 
 // Tools for passes: how often each value is read (by nodes, or as an output); replacing every use of the keys; dropping

@@ -110,11 +110,11 @@ class Quantizing {
     ++report_.products;
   }
 
-  // What a product multiplied before it was rewritten.
+  // The operand of a product before the rewrite.
   Value input_of(int node) const { return inputs_.at(node); }
 
-  // The codes of a value for a product, made before node `at` unless they are there. A weight is coded in each phase
-  // anew: its codes are not kept from a forward to its backward.
+  // The codes of a value for a product, inserted before node `at` unless they exist. A weight is cast once in each
+  // phase: codes of the forward are not kept for the backward.
   Coded coded(const LinearLayer& layer, Value v, Product product, Tensor t, int at) {
     try {
       const Coded out = made(layer, v, product, t, at);
@@ -152,13 +152,13 @@ class Quantizing {
     return made_[key] = {outs[0], outs[1], coding, seen};
   }
 
-  // Whether a rank has all of the tensor: then the cast by a scale that is kept gives the amax of what it reads.
+  // Whether a rank has the full tensor. Then the cast by a kept scale returns the amax of its input.
   bool knows_amax(Value x) const {
     const Type& type = g_.type(x);
     return grid_of(g_.mesh, type, tensor_box(g_.mesh, type), true).layout.max.empty();
   }
 
-  // Of all ranks that hold a part of the tensor.
+  // The maximum over all ranks that hold a part of the tensor.
   Value amax(Value x, int at) {
     if (const auto it = amax_.find(x); it != amax_.end()) return it->second;
     return amax_[x] = new_amax(x, at);
@@ -210,7 +210,7 @@ class Quantizing {
     return {int(g_.values.size()) - 1};
   }
 
-  // What a micro-batch of training saw, behind its backward. (An evaluation leaves no trace.)
+  // The amax values of a training micro-batch, after its backward. (Evaluation does not record them.)
   void collect_amax() {
     if (!trains_) return;
     ScaleStates& states = report_.states;

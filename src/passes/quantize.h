@@ -1,6 +1,6 @@
-// Products of linear layers read codes of fp8 or fp4 instead of values (docs/fp8.md). Models know nothing of it: the
-// pass finds the layers by their parameters' names, once the backward is there and before anything is fused. Of each
-// layer y = x w^T it rewrites y, dx = dy w and dw = dy^T x.
+// Products of linear layers read fp8 or fp4 codes instead of values (docs/fp8.md). Models do not know about it: the
+// pass finds the layers by their parameters' names, after the backward is derived and before any fusion. For each layer
+// y = x w^T it rewrites y, dx = dy w and dw = dy^T x.
 #pragma once
 #include <string>
 #include <vector>
@@ -35,7 +35,7 @@ struct QuantizeConfig {
 };
 std::string_view name_of_recipe(const QuantizeConfig& config);  // "tensorwise", "nvfp4"
 
-// What the pass needs to know beside the graph.
+// Inputs of the pass besides the graph.
 struct QuantizeSpec {
   QuantizeConfig config;
   i64 num_layers = 0;       // of the model
@@ -43,8 +43,8 @@ struct QuantizeSpec {
   std::string suffix = {};  // of the piece's data leaves
 };
 
-// Delayed scaling's state (ops/delayed_scale.h): of each linear layer, kept from step to step beside its weight, and
-// what the micro-batches of a step saw.
+// State of delayed scaling (ops/delayed_scale.h): for each linear layer, kept between steps next to its weight. Also
+// the amax values of the step's micro-batches.
 struct ScaleStates {
   std::vector<std::string> names;  // of the layers' leaves
   Type type;                       // of each
@@ -66,7 +66,7 @@ inline constexpr std::string_view kScaleState = ".fp8_state";
 // Whether a parameter of this name is a linear layer's weight: not of the embedding, the head, a router or a gate.
 bool is_linear_weight(const std::string& parameter);
 
-// Error if a layer's sizes are no multiples of what the formats need, or a block of values lies on several ranks.
+// Error if a layer's sizes are no multiples of the format's block, or if a block of values is split over ranks.
 QuantizeReport quantize(Graph& g, const QuantizeSpec& spec);
 
 // What the micro-batches of a step see, in a leaf: the largest of all ranks of the stage.

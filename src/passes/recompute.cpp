@@ -11,7 +11,7 @@ namespace {
 // Nodes to be done again, by their first results: nodes change their numbers.
 struct Part {
   std::vector<Value> nodes;
-  bool keeps_results = true;  // what the forward reads outside of the part is kept; false: nothing is
+  bool keeps_results = true;  // keep the values that the part reads from outside; false: keep none
   bool for_first = false;     // not worth it unless a node's first result is wanted (a norm's others are small)
 };
 
@@ -21,7 +21,7 @@ i64 chunk_of(const RecomputeConfig& c, i64 layer) {
   return layer < c.num_layers ? layer : -1;
 }
 
-// The part that a node of a layer behind its norm is done again with; "" if with none.
+// The module with which a node after the norm is recomputed; "" if none.
 std::string part_of(const Origin& at, const RecomputeConfig& c) {
   const bool expert = at.module == "moe", shared = at.module == "shared_experts";
   if ((expert || shared) && c.recomputes("moe")) return "moe";
@@ -108,7 +108,7 @@ class Repetition {
         for (Value v : g_.nodes[i].ins) kept[size_t(v.id)] = true;
   }
 
-  // The nodes that what is wanted depends on, back to what is kept; in order.
+  // The nodes on which the wanted values depend, back to kept values, in order.
   void find_work(const std::vector<bool>& kept) {
     std::vector<bool> needed = wanted_;
     for (int i = int(inside_.size()) - 1; i >= 0; --i) {
@@ -129,7 +129,7 @@ class Repetition {
   }
 
   Graph& g_;
-  std::vector<bool> inside_, wanted_;  // by node; by value: what the backward reads of the part
+  std::vector<bool> inside_, wanted_;  // by node; by value: what the backward reads of this part
   std::vector<int> work_;
   int first_use_ = -1;
 };

@@ -24,8 +24,8 @@ struct RecomputeConfig {
   bool operator==(const RecomputeConfig&) const = default;
 };
 
-// The pass. It comes last: what is done again is what the forward does after all other passes, to the bit, and stands
-// right before its first use. Nodes are told by their origins and kinds.
+// The pass. It runs last: recomputed nodes are copies of the forward after all other passes, so results are
+// bit-identical. They are inserted directly before their first use. Origins and op kinds identify the nodes.
 Pass recompute_pass(const RecomputeConfig& config);
 
 }  // namespace megalith

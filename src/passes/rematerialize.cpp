@@ -88,8 +88,8 @@ class Rematerializing {
     return out;
   }
 
-  // The nodes before i that read y, and all that depend on them, go right behind node i; at_ is then the place of what
-  // was node i. False if node i depends on them, or nothing reads y.
+  // Moves the nodes before i that read y, and their dependents, directly after node i; at_ is then the new index of
+  // node i. False if node i depends on them, or if nothing reads y.
   bool move_readers_behind(size_t i, Value y) {
     std::vector<bool> moves(g_.nodes.size());
     std::vector<Value> late = {y};

@@ -94,7 +94,7 @@ class Stream {
     }
   }
 
-  // Where the nodes of the update stand that end in its scalars: all state is as the step before left it.
+  // Index of the update's nodes that compute its scalars: here all state is still the previous step's.
   size_t before_the_norm(const std::vector<Node>& nodes) const {
     const auto scalars = std::find_if(nodes.begin(), nodes.end(), [&](const Node& n) {
       return makes(n, input(targets_[0], op_of(targets_[0]).scalars_at()));
@@ -119,7 +119,7 @@ class Stream {
   static const Update& op_of(const Target& t) { return *t.node.op.get_if<Update>(); }
   static Value input(const Target& t, int i) { return t.node.ins[size_t(i)]; }
 
-  // What of a target lies on the host: main weights where there is a copy, and the states.
+  // The leaves of a target in host memory: its main weights, if the device has a copy of the weights, and its states.
   std::vector<Value> leaves_of(const Target& t) const {
     std::vector<Value> out;
     if (op_of(t).copy) out.push_back(input(t, 0));

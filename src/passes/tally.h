@@ -1,6 +1,6 @@
-// What a step counts beside its loss, in one vector [n] f64: the two sums of each of the loss's other terms, then the
-// model's tallies. Each piece of the model has a leaf of it, to which its micro-batches add. The step's end sums the
-// leaves of all pieces and ranks at once.
+// What a step counts besides its loss, in one vector [n] f64: two sums for each further loss term, then the model's
+// tallies. Each model piece has a leaf for it, to which its micro-batches add. The end of a step sums the leaves of all
+// pieces and ranks at once.
 #pragma once
 #include <string>
 #include <vector>
@@ -25,7 +25,7 @@ TallyPlaces tally_places(const std::vector<std::string>& terms, const std::vecto
 inline constexpr const char* kTally = "tally";  // the output of the step's end, and the leaf, with the piece's suffix
 
 // The sums over the micro-batches so far; {} if nothing is counted. `has_loss`: the first term is the loss. Error if
-// the piece has what is in no place, or in another number.
+// the piece has a term that is not in the list, or another number of terms.
 Value accumulate_tallies(Builder& b, const TallyPlaces& places, const Built& piece, bool has_loss = true,
                          const std::string& suffix = "");
 // The same as another graph finds it.

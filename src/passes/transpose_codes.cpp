@@ -15,8 +15,8 @@ namespace megalith {
 
 namespace {
 
-// By how many dims `letters` must be turned so that those that `with` shares, and y lacks, are last. 0: by none; -1:
-// there is no such turn.
+// By how many dims `letters` must rotate to put those shared with `with`, and absent from y, last. 0: none needed; -1:
+// no rotation does it.
 int turn_of(const std::string& letters, const std::string& with, const std::string& y) {
   const auto is_summed = [&](char c) { return with.find(c) != std::string::npos && y.find(c) == std::string::npos; };
   const auto first = std::ranges::find_if_not(letters, is_summed);

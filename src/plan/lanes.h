@@ -11,9 +11,9 @@ struct InstructionPlace {
   explicit operator bool() const { return program >= 0; }
 };
 
-// By program and instruction: of a Wait, the relayout that it ends; nothing of others. It was begun before it in its
-// own program, or moves something into the leaf that the Wait reads. Error if a Wait has no relayout, or a relayout on
-// a lane no Wait.
+// By program and instruction: for a Wait, the relayout that it ends; empty for others. The relayout started earlier in
+// the same program, or writes the leaf that the Wait reads. Error if a Wait has no relayout, or a relayout on a lane
+// has no Wait.
 std::vector<std::vector<InstructionPlace>> origins_of_waits(const Plan& plan);
 
 bool runs(const ProgramSpec& program, const Node& node);  // whether it is one of the program's

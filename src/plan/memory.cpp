@@ -1,5 +1,5 @@
-// Places buffers by size, largest first, each at the lowest address where nothing that lives at the same time lies
-// (Pisarchyk, Lee 2020: greedy by size, within a few percent of the lower bound for transformer steps).
+// Places buffers by size, largest first. Each gets the lowest address that is free during its lifetime (Pisarchyk, Lee
+// 2020: greedy by size, within a few percent of the lower bound for transformer steps).
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -16,7 +16,7 @@ struct Slot {  // a piece of memory: one buffer, or several that share it in tur
   int first, last;
 };
 
-// The value whose memory v lies in by ops that change in place or only look at it.
+// The value whose memory v shares, through in-place ops and views.
 Value memory_of(const Graph& g, Value v) {
   for (bool moved = true; moved && g.info(v).node >= 0;) {
     moved = false;
@@ -106,7 +106,7 @@ class ProgramPlanner {
       if (index_.count(v)) program_.outputs[name] = index_[v];
   }
 
-  // Of a value that another program computed: it lies in a leaf that is updated in place, or is kept.
+  // A value of another program: it is an in-place updated leaf, or is kept.
   int carried_leaf(Value v) {
     const Value root = memory_of(g_, v);
     if (g_.info(root).node < 0) return leaf_index_.at(g_.info(root).name);
@@ -144,7 +144,7 @@ class ProgramPlanner {
         slots_[taken].last = std::max(slots_[taken].last, out.last);
         slot_[in.outs[k]] = taken;
       }
-      if (in.workspace_bytes > 0 && in.workspace == 0) {  // else it is a leaf, which never lies first
+      if (in.workspace_bytes > 0 && in.workspace == 0) {  // else it is a leaf, which is never the first
         workspace_slot_[i] = int(slots_.size());
         slots_.push_back({in.workspace_bytes, 0, i, std::max(i, end_of(in))});
       }
@@ -209,7 +209,7 @@ class ProgramPlanner {
   std::map<int, int> workspace_slot_;
 };
 
-// The parts of a packed leaf. Error unless it is whole on each rank: parts are consecutive memory.
+// The parameters of a packed leaf. Error unless each rank has the full leaf: the parameters are consecutive memory.
 void add_parts(Plan& plan, const ValueInfo& v) {
   if (v.parts.empty()) return;
   const Leaf& leaf = *plan.find_leaf(v.name);

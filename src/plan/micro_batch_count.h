@@ -1,5 +1,4 @@
-// Which micro-batch of a step a run of a program is: micro-batches come in order, and the last one may have a program
-// of its own.
+// Which micro-batch of a step a program's run is. Micro-batches run in order; the last one may have its own program.
 #pragma once
 #include <map>
 #include <string>

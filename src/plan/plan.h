@@ -1,6 +1,6 @@
-// The planned step: plain data that can be printed, checked and run. Programs are ordered instructions over buffers;
-// every buffer has its place in one arena before anything is allocated. One plan serves all ranks of a mesh: only index
-// constants differ between them.
+// The planned step: plain data that can be printed, checked and run. Programs are ordered instructions on buffers.
+// Every buffer has an offset in one arena before anything is allocated. One plan serves all ranks of a mesh: only index
+// constants differ.
 #pragma once
 #include <functional>
 #include <map>
@@ -21,7 +21,7 @@ struct Leaf {
   Type type;  // logical
   Role role;
   i64 bytes = 0, offset = 0;  // of one rank
-  int slots = 1;              // copies, one behind another: a run of a program is told which one it works on
+  int slots = 1;              // number of consecutive copies; each run of a program gets the one to use
   int bucket = -1;            // the leaf in whose memory it lies
   bool host = false;          // it lies in the host's memory, where the device has its own
   i64 stride() const { return align_up(bytes); }  // from one copy to the next
@@ -59,7 +59,7 @@ struct Plan {
   i64 arena_bytes = 0;
   i64 host_bytes = 0;  // of the host's arena
 
-  const Leaf& leaf(const std::string& name) const;        // or part; Error if there is none
+  const Leaf& leaf(const std::string& name) const;        // also of a packed parameter; Error if there is none
   const Leaf* find_leaf(const std::string& name) const;   // nullptr if there is none
   const Program& program(const std::string& name) const;  // Error if there is none
   int index_of(const std::string& name) const;            // likewise
@@ -76,8 +76,8 @@ void verify(const Plan& p);  // buffers live at once do not overlap, nothing lie
 // What an instruction costs one rank, by its op's rule.
 Cost cost_of(const Plan& plan, const Program& program, const Instruction& in);
 
-// One program to be planned: the nodes of `graph` whose phase is in `phases`. What another program of the graph reads
-// of it is kept in leaves of its own, "kept PROGRAM NUMBER".
+// One program to plan: the nodes of `graph` whose phase is in `phases`. Values that another program of the graph reads
+// are kept in leaves named "kept PROGRAM NUMBER".
 struct ProgramSpec {
   std::string name;
   const Graph* graph;
@@ -86,8 +86,8 @@ struct ProgramSpec {
   std::vector<std::string> sent = {};  // outputs that are leaves too, by the same names
 };
 
-// Lays out the memory of all programs in one arena: leaves once by name, then the temporaries of each program over the
-// same place. `workspace`: bytes an instruction needs beside its buffers, asked of the backend.
+// Lays out the memory of all programs in one arena: leaves once by name, then each program's temporaries, which share
+// one region. `workspace`: bytes that an instruction needs besides its buffers; the backend tells.
 Plan plan_memory(const Mesh& mesh, const std::vector<ProgramSpec>& programs,
                  const std::function<i64(const Graph&, const Node&)>& workspace);
 

@@ -19,7 +19,7 @@ class RunWatch {
   // The result of a relayout on a lane is there behind its Wait, which is given the same memory.
   virtual void after(int /*program*/, int /*instruction*/, const InstructionMemory& /*memory*/) {}
   virtual void run_ends(int /*program*/) {}
-  virtual void step_repeats() {}  // the runs to come are those of the last step once more
+  virtual void step_repeats() {}  // the next runs repeat those of the last step
 };
 
 // Several that look one after another.

@@ -39,10 +39,10 @@ struct ScheduleSpec {
 // micro_batches], and a last group that is full or has at least `stages` micro-batches.
 void check_schedule(const ScheduleSpec& spec);
 
-// The tasks of a rank in the order it runs them. Forwards run ahead of backwards by a warm-up. With one chunk it has
-// stages - stage - 1 tasks. With more it has 2 (stages - stage - 1) + (chunks - 1) group. Then one forward, one
-// backward; then the backwards that are left. Split weights follow `stage` backwards behind theirs: what is left of
-// them fills the end of the step.
+// The tasks of a rank in order. Forwards run ahead of backwards by a warm-up. With one chunk the warm-up has stages -
+// stage - 1 tasks. With more it has 2 (stages - stage - 1) + (chunks - 1) group. Then one forward alternates with one
+// backward; the remaining backwards follow. Split weight tasks run `stage` backwards after their own; the rest of them
+// fill the end of the step.
 TaskList schedule(const ScheduleSpec& spec, int stage);
 
 // A rank's forwards in their order, the same on every stage: groups of micro-batches, each through all chunks. By
@@ -62,11 +62,10 @@ std::optional<StageChunk> target(const ScheduleSpec& spec, int stage, const Task
 // are between their forward and their last task (backward, or weights) share one. At least 1.
 int slots(const TaskList& tasks, int chunk);
 
-// How many gradients a rank must be ready to receive before it comes to the tasks that take them. They are of those
-// whose micro-batches have been forward, so that each has its slot. A rank's backwards of a group go on while the one
-// that takes their results is still at the group's other chunks. When all slots hold results that nobody takes, ranks
-// would wait for each other. With groups of as many micro-batches as there are stages, 0. Found and tested by
-// simulation.
+// How many received gradients a rank must buffer before it runs the tasks that take them. Each belongs to a micro-batch
+// whose forward has run, so it has a slot. A rank's backwards of a group continue while the receiver is still at the
+// group's other chunks. If all slots were full, ranks would deadlock. 0 if groups have as many micro-batches as there
+// are stages. Found and tested by simulation.
 int gradients_ahead(const ScheduleSpec& spec);
 
 // The most (micro-batch, chunk) pairs between their forward and their last task at once: what a rank's activations

@@ -66,7 +66,7 @@ class Unroller {
 
   std::string text_;  // without commas and spaces
   size_t at_ = 0;
-  std::vector<std::string> open_{""};  // what is being written: the whole, and each group within
+  std::vector<std::string> open_{""};  // what is being built: the layout, and each group in it
 };
 
 }  // namespace

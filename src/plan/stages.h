@@ -17,8 +17,8 @@ struct LayerSplit {
   bool loss_counts = false;       // --account-for-loss-in-pipeline-split: as a layer of the last
 };
 
-// Layers of each virtual stage, stages * chunks of them: even shares, but for what the options say. A rank's layers are
-// cut evenly into its chunks. Error where a share is not whole, naming the shares that would be.
+// Layers of each virtual stage (stages * chunks of them): equal shares, changed only by the options. A rank's layers
+// are divided equally among its chunks. Error where a share is not an integer, with the shares that would be.
 std::vector<i64> split_layers(const LayerSplit& split);
 
 // Virtual stages a rank if each is to have `layers_a_chunk` layers (--num-layers-per-virtual-pipeline-stage);

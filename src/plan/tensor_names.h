@@ -11,7 +11,7 @@ namespace megalith {
 // By instruction; no two are the same.
 std::vector<std::string> tensor_names(const Program& program);
 
-// The parameter that the instruction reads, or whose gradient it adds to; "" if there is none.
+// The parameter that the instruction reads, or to whose gradient it adds; "" if there is none.
 std::string parameter_of(const Plan& plan, const Program& program, const Instruction& in);
 
 }  // namespace megalith

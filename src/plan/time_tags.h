@@ -1,4 +1,4 @@
-// What the time of a plan's runs counts to, for a device that times its work by a clock of its own.
+// The category of a run's time, for a device that times its work with its own clock.
 #pragma once
 #include <vector>
 

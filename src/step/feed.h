@@ -24,7 +24,7 @@ class Feed {
     std::function<Batch::Array(const Batch&)> make;
     i64 sequences = 0;           // of this rank in this array
     i64 seq = 1;                 // positions of a sequence in this array
-    std::vector<i64> positions;  // of them those that this rank holds; none: one value a sequence
+    std::vector<i64> positions;  // those of them that this rank holds; none: one value per sequence
   };
   template <class T>
   void put(const Target& to, const std::vector<T>& values, int slot);

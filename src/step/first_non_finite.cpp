@@ -139,7 +139,7 @@ void FirstNonFinite::describe(const Program& p, int instruction, const Type& typ
   out.row = at / inner % local[1];
 }
 
-// Of something that is [s,b,...]: what a piece reads, or gets from the piece before it.
+// For a value [s,b,...]: an input of a model piece, also one from the previous piece.
 const Type* FirstNonFinite::tokens() const {
   for (const Leaf& leaf : plan_.leaves)
     if (leaf.role == Role::input && leaf.type.ndim() >= 2)
@@ -148,7 +148,7 @@ const Type* FirstNonFinite::tokens() const {
   return nullptr;
 }
 
-// In the backward stages come the other way round.
+// The backward visits stages in reverse order.
 void FirstNonFinite::set_stage(const Program& program, NonFinite::When& when) const {
   if (!step_.pipeline) return;
   const std::vector<StagePiece>& pieces = step_.pipeline->pieces;

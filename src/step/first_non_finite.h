@@ -47,7 +47,7 @@ class FirstNonFinite final : public RunWatch {
   Coord coord_;
   MicroBatchCount count_;
   i64 micro_batch_ = 0;
-  std::vector<std::vector<bool>> rows_;  // by program and buffer: rows of experts, some of which nobody writes
+  std::vector<std::vector<bool>> rows_;  // by program and buffer: rows of experts, some never written
   std::optional<NonFinite> found_;
 };
 

@@ -60,7 +60,7 @@ class Counter {
   bool has_weight(const Node& n) const {
     return std::ranges::any_of(n.ins, [&](Value v) { return is_weight(v); });
   }
-  // What is made of weights alone, such as one that is gathered, is a weight.
+  // A value computed from weights only, such as a gathered weight, counts as a weight.
   void follow_weights(const Node& n) {
     if (n.ins.empty() || !std::ranges::all_of(n.ins, [&](Value v) { return is_weight(v); })) return;
     weights_.insert(n.outs.begin(), n.outs.end());

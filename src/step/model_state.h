@@ -11,8 +11,8 @@
 
 namespace megalith {
 
-// One tensor of the model's state as checkpoints name it and hold it: f32, also where the optimizer keeps it in bf16;
-// one that is not trained in its own dtype. Rows of vocabulary padding lie behind the true ones and are not part of it.
+// One tensor of the model's state as checkpoints store it: f32, even if the optimizer keeps it in bf16; untrained
+// tensors in their own dtype. Padding rows of the vocabulary follow the real ones and are excluded.
 struct StateTensor {
   std::string name;  // "decoder...weight", "optimizer.exp_avg.decoder...weight"
   Shape shape;       // true sizes
@@ -23,8 +23,9 @@ struct StateTensor {
   DType dtype() const { return is_trained ? DType::f32 : parameter->type.dtype; }
 };
 
-// A box of a tensor that this rank holds, row-major in one stretch of a leaf's memory. A weight's main leaf may have
-// the same elements in compute precision beside it: of u16 they are what it lacks of f32 (main_type), of f32 a copy.
+// A box of a tensor that this rank holds: row-major, consecutive in a leaf's memory. The leaf of a main weight may come
+// with the same elements in compute precision. If the main weight is u16, it holds the low bits that those lack of f32
+// (main_type); if f32, they are a copy.
 struct StatePiece {
   const Leaf* leaf;
   const Leaf* beside;        // or nullptr
@@ -33,8 +34,8 @@ struct StatePiece {
   DType dtype = DType::f32;  // of the tensor: what is read and written
 };
 
-// How several ranks share the saving of a block that all of them hold: whole rows of `row` elements, of which the k-th
-// of n ranks has those from rows * k / n on.
+// How ranks share the saving of a block that all of them hold: in units of rows of `row` elements. Rank k of n starts
+// at row rows * k / n.
 struct RowsToShare {
   i64 rows, row;
 };
@@ -62,20 +63,20 @@ class ModelState {
 
   // All that this rank holds of a tensor, in disjoint boxes.
   std::vector<StatePiece> pieces(const StateTensor& t) const;
-  // Of that what it saves: together the ranks save every element once. What several of them hold they share evenly,
-  // or, unless `shared`, leave to the first of them.
+  // The boxes that this rank saves: together the ranks save every element once. Ranks that hold the same elements share
+  // them equally; without `shared` the first of them saves all.
   std::vector<StatePiece> saved_pieces(const StateTensor& t, bool shared) const;
 
-  // Elements of a piece from `begin` on, in its order and dtype; to write them also writes those beside it, and several
-  // threads may, each its own. What a leaf holds in bf16 is rounded to the nearest, state of two equally near to the
-  // even one. Reading a piece is possible once the steps before it were finished.
+  // Reads or writes elements of a box from `begin` on, in its order and dtype. Writing also updates the copy in compute
+  // precision. Several threads may write, each to its own elements. Values kept in bf16 are rounded to nearest;
+  // optimizer state rounds ties to even. A box can be read after the earlier steps are finished.
   void write(const StatePiece& piece, i64 begin, std::span<const std::byte> values);
   void read(const StatePiece& piece, i64 begin, std::span<std::byte> out) const;
   // The same of a piece in f32.
   void write(const StatePiece& piece, i64 begin, std::span<const float> values);
   void read(const StatePiece& piece, i64 begin, std::span<float> out) const;
-  // Its memory where the host can see it in its dtype, else nullptr. What is written there counts if nothing lies
-  // beside it.
+  // Its memory if the host can access it in its dtype, else nullptr. Direct writes are valid only if there is no copy
+  // to update.
   std::byte* host_view(const StatePiece& piece) const;
   bool on_host() const;  // all of the state is where the host can see it
   // Where the host can see both parts of weights that are kept in two.
@@ -100,7 +101,7 @@ class ModelState {
   void run(const std::string& program) const;
   void initialise_untrained(const Parameter& p, u64 seed);
   void initialise_parts(u64 seed);  // of buckets whose weights cannot be drawn into the gradients' memory
-  // What lies in T alone: bf16 or f16.
+  // The part of the value that T can represent: bf16 or f16.
   template <class T>
   void read_narrow(const StatePiece& piece, i64 begin, std::span<float> out) const;
   void write_elements(const Leaf& leaf, i64 begin, std::span<const float> values);

@@ -11,7 +11,7 @@ namespace {
 
 using Range = std::pair<i64, i64>;  // bytes [begin, end)
 
-// Several buffers may lie in one place.
+// Several buffers may share an address.
 i64 covered(std::vector<Range> ranges) {
   std::ranges::sort(ranges);
   i64 bytes = 0, end = 0;
@@ -24,7 +24,7 @@ struct Live {
   int first, last;
 };
 
-// What lies beside the leaves. What is on a lane works until its Wait, which is all that reads its result.
+// Memory besides the leaves. A value on a lane is in use until its Wait, its only reader.
 std::vector<Live> temporaries(const Program& p) {
   std::vector<Live> out;
   for (const Buffer& b : p.buffers)

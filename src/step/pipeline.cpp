@@ -80,7 +80,7 @@ void Pipeline::make_ready() {
 
 int Pipeline::rank_of(int stage) const { return rank_at(step_.plan.mesh, coord_, stage); }
 
-// Micro-batches come in order; each is read once and kept until the rank's last piece has it.
+// Micro-batches are read in order, once each, and kept until the rank's last model piece has used them.
 const Batch& Pipeline::batch(int micro_batch, const Next& next) {
   while (first_batch_ + int(batches_.size()) <= micro_batch) batches_.push_back(next());
   return batches_[size_t(micro_batch - first_batch_)];
@@ -121,7 +121,7 @@ void Pipeline::join(const std::vector<int>& tickets) {
   for (const int ticket : tickets) interpreter_.join(ticket);
 }
 
-// Starts to receive the gradient that the task `here` takes, and as many of those behind as the schedule asks for.
+// Starts to receive the gradient for the task `here`, and for as many later tasks as the schedule requires.
 void Pipeline::expect_gradients(const TaskList& tasks, size_t here) {
   const auto takes_gradient = [&](const Task& t) {
     return t.kind == Task::Kind::backward && stage_.pieces[size_t(t.chunk)].sends > 0;

@@ -1,5 +1,5 @@
-// Runs a stage's list of tasks: data in, activations and gradients from and to the neighbours, and the pieces' programs
-// between. What is sent travels beside the tasks behind it.
+// Runs a stage's list of tasks: data in, activations and gradients from and to the neighbours, and the programs of the
+// model pieces. Sends overlap the following tasks.
 #pragma once
 #include <deque>
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace megalith {
 
-// What the rank at `coord` sends to others and gets from them; none without a pipeline.
+// The messages that the rank at `coord` sends and receives; none without a pipeline.
 std::vector<Link> links_of(const PlannedStep& step, const Coord& coord);
 
 class Pipeline {
@@ -21,7 +21,7 @@ class Pipeline {
   // Forward and backward of all micro-batches of a step: as many as the plan knows steps to have. `added`: called when
   // a micro-batch's loss is in the sum, on the stage that has it.
   void step(const Next& next, i64 micro_batches, const std::function<void()>& added);
-  // The forwards alone, of so many micro-batches, in the schedule's order; the last stage's programs add up the loss.
+  // Only the forwards of so many micro-batches, in the schedule's order. The last stage's programs accumulate the loss.
   void evaluate(const Next& next, i64 micro_batches);
   const StagePiece& last_piece() const { return stage_.pieces.back(); }
 

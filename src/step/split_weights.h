@@ -4,9 +4,9 @@
 
 namespace megalith {
 
-// Products and sums of the backward that only add to gradients' accumulators get Phase::weights: they may wait while
-// the gradient of the input goes on. Of a parameter that is used several times each adds to what the one before has
-// left. So none waits whose result is read by one that can't.
+// Backward nodes that only accumulate gradients of weights get Phase::weights: they may run later than the gradient of
+// the input. If a parameter is used several times, each use adds to the previous sum. So a node is excluded if one that
+// cannot wait reads its result.
 void split_weights(Graph& g);
 
 }  // namespace megalith

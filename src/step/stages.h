@@ -1,4 +1,4 @@
-// A pipeline stage: which pieces of the model its ranks hold, and in what order their tasks run.
+// A pipeline stage: the model pieces that its ranks hold, and the order of their tasks.
 #pragma once
 #include <map>
 #include <set>
@@ -18,17 +18,17 @@ struct PipelineSpec {
   std::set<int> micro_batches{};  // numbers of them that steps have, where they are not all as the schedule's
 };
 
-// One of the pieces that a rank holds. The suffix is of its programs' names too.
+// One of a rank's model pieces. Its programs' names have the suffix too.
 struct StagePiece : ModelPiece {
-  int receives = 0, sends = 0;  // values from the piece before, to the one behind; 0: there is none
+  int receives = 0, sends = 0;  // number of values from the previous piece, and to the next; 0: none
   int slots = 1;                // copies of what it keeps between its forward and its backward
 };
 
-// Programs "forward", "backward", "weights" (where they are tasks of their own) and "evaluate" of each piece, with its
-// suffix, and "update". Where gradients are reduced beside the backward, "last-backward" (or "last-weights") is that of
-// the last micro-batch. It begins their sums over ranks as they become whole, and the update waits for them. What goes
-// to neighbours lies in leaves: "in" and "out" of the forward, "dout" and "din" of the backward, with the suffix. Where
-// it is several values, others than the first are "in 1" and so on (message_name).
+// Each piece has programs "forward", "backward", "weights" (if those are separate tasks) and "evaluate", with its
+// suffix; then "update". If gradients are reduced during the backward, "last-backward" (or "last-weights") is the
+// program of the last micro-batch. It starts the sums over ranks as gradients complete, and the update waits for them.
+// Messages to and from neighbours are leaves: "in" and "out" of the forward, "dout" and "din" of the backward, with the
+// suffix. Further values of a message are "in 1" and so on (message_name).
 struct PipelineStage {
   PipelineSpec spec;
   std::map<int, TaskList> tasks;   // by the number of a step's micro-batches
@@ -40,7 +40,7 @@ PipelineStage stage_of(const PipelineSpec& spec);
 // The leaves of the first `count` values that a piece sends or gets: "out", "out 1", .. and its suffix.
 std::vector<std::string> messages(const std::string& way, int count, const ModelPiece& piece);
 
-// The stages, ascending, that hold a parameter which these blocks read: none where it is one.
+// The stages, ascending, that hold a parameter which these blocks read; empty if there is only one.
 std::vector<int> stages_of(const PipelineSpec& spec, const std::vector<int>& blocks);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// What a model's tensors start as, and how their elements are read and written where leaves hold them otherwise.
+// Initial values of a model's tensors, and access to elements of leaves that hold them in another form.
 #include <algorithm>
 #include <cmath>
 

@@ -32,8 +32,8 @@ Workspace workspace_of(const Backend& backend) {
   };
 }
 
-// With room for what a run takes beside its plan (memory_need.h), here not known to the byte: copies of the state, f32,
-// and batches, buffers, libraries.
+// Leaves room for memory outside the plan (memory_need.h), which is not known exactly here: f32 copies of the state,
+// batches, buffers, libraries.
 bool fits(const PlannedStep& step, const StepSpec& spec, const Backend& backend) {
   constexpr i64 kSpare = i64{512} << 20, kBesideCopies = i64{1} << 30;
   const i64 host = backend.host_bytes() ? 0 : step.plan.host_bytes;  // of the same memory, if there is one
@@ -47,7 +47,7 @@ bool changed(const PlannedStep& step, std::string_view pass) {
   return std::ranges::any_of(step.passes, [&](const PassReport& r) { return r.name == pass && r.changed; });
 }
 
-// The one place where a device without kernels of f16 is told.
+// The only place that tells whether a device has no f16 kernels.
 void check_built(const StepSpec& spec, const Backend& backend) {
   const bool half = spec.mode.precision.activations == DType::f16;
   check(backend.has_f16() || (!half && !spec.loss_scaling),

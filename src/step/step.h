@@ -36,7 +36,7 @@ struct StepSpec {
   bool copies_state = false;         // for saves beside the training
   bool counts_nonzeros = false;      // of the gradients: the output kNonzeros of the step's end
   bool tells_amax = false;           // of delayed scaling: an output of the step's end for each of PlannedStep::scales
-  bool squares_weights = false;      // a program of its own, kSquareWeights, behind each step's end
+  bool squares_weights = false;      // a separate program, kSquareWeights, after each step
   std::set<std::string> passes_off;  // beside the backend's own
 };
 
@@ -55,15 +55,15 @@ struct PlannedStep {
   std::list<Graph> graphs;         // that the programs are of; the first is of a training step's first piece
   std::vector<PassReport> passes;  // of a training step; evaluation's too in a pipeline, or where there is no training
   Plan plan;
-  i64 unrecomputed_bytes = 0;  // activations of a training program if nothing were done again; 0: nothing is
-  i64 unoffloaded_bytes = 0;   // the same if none went to the host's memory; 0: none does
+  i64 unrecomputed_bytes = 0;  // activations of a training program without recomputation; 0: there is none
+  i64 unoffloaded_bytes = 0;   // the same without offload to the host; 0: there is none
   OffloadReport offloaded;
   std::vector<ScaleStates> scales;  // of delayed scaling, by piece; their `seen_name` is the output with tells_amax
   QuantizeReport quantized;         // of a training step, else of an evaluation; in a pipeline of the stage
 };
-// The pass rematerialize costs time, and is left out where memory suffices without, for what a run takes beside its
-// plan too: it changes no result. keep-repeated is the other way round: it is there where memory suffices. (Several
-// ranks must agree on a plan whatever memory each has, so there one stays, and the other is left out.)
+// The pass rematerialize costs time. It is off where memory suffices without it, memory outside the plan included; it
+// changes no result. keep-repeated is on where memory suffices. (Several ranks must agree on a plan although their
+// memory may differ. There rematerialize is on and keep-repeated is off.)
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend);
 
 // How often a program of the plan runs in a training step; how often an instruction of it is carried out.

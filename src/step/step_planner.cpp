@@ -14,8 +14,8 @@ namespace megalith {
 
 namespace {
 
-// The bucket that the forward reads first is gathered by the update, beside the rest of it: nothing stands before its
-// reader to hide it behind. A bucket of one rank, as of experts that no other rank has, is only copied.
+// The update gathers the bucket that the forward reads first, while it updates the others: nothing precedes that reader
+// in the forward. A bucket of one rank, for experts that no other rank has, is only copied.
 std::vector<Bucket> buckets_of(const StepSpec& spec, const std::vector<Parameter>& parameters) {
   const bool cut = spec.shard_optimizer && spec.mesh.n(groups::data_context) > 1;
   if (!cut) return {};
@@ -125,7 +125,7 @@ void StepPlanner::build_training(const StagePiece& piece) {
   }
 }
 
-// Of what several pieces of the rank hold the first one counts: its backward is the last that adds to the gradient.
+// If several model pieces of the rank hold a parameter, the first one counts: its backward adds to the gradient last.
 bool StepPlanner::add_parameter(const Parameter& p) {
   const bool is_new = std::ranges::find(parameters_, p.name, &Parameter::name) == parameters_.end();
   if (is_new) parameters_.push_back(p);
@@ -137,8 +137,8 @@ void StepPlanner::keep_untrained(const std::vector<Untrained>& untrained) {
   untrained_.insert(untrained_.end(), untrained.begin(), untrained.end());
 }
 
-// Sums over ranks of what is whole when the piece is through with its last micro-batch. Backwards go from the rank's
-// last piece to its first. So a bucket is whole with the first of the pieces that have members in it.
+// Sums over ranks of gradients that are complete after the piece's last micro-batch. Backwards run from the rank's last
+// piece to its first. So a bucket is complete with the first piece that has members in it.
 void StepPlanner::begin_sums(const TrainedPiece& built) {
   Builder b(*built.graph);
   b.set_phase(Phase::update), b.set_module("gradients");
@@ -210,7 +210,7 @@ void StepPlanner::rewrite_training(const TrainedPiece& built) {
   if (spec_.recompute.granularity != RecomputeConfig::Granularity::none) {
     out_.unrecomputed_bytes = activation_bytes(g);
     run(g, of, {recompute_pass(spec_.recompute)});
-    // What is made again gives other orders of codes than what was there before.
+    // Recomputed codes may need other orders than the original ones.
     if (spec_.quantize.config.on() && !passes_off_.contains("transpose-codes"))
       run(g, of, {{"transpose-codes", transpose_codes}});
   }

@@ -1,6 +1,6 @@
-// Plans a step of one rank: its pieces of the model as graphs and programs, the update, evaluation, memory. Without a
-// pipeline there is one piece, and one graph that updates too; then the passes move the update's nodes beside the
-// backward's.
+// Plans a step of one rank: its model pieces as graphs and programs, the update, evaluation, memory. Without a pipeline
+// there is one piece, and one graph that includes the update; then passes move the update's nodes between those of the
+// backward.
 #pragma once
 #include "passes/gradients.h"
 #include "passes/tally.h"

@@ -137,7 +137,7 @@ StepResult Trainer::finish_step(RunState& state) {
   return r;
 }
 
-// Where no step is under way the device has what the last one left, or what a run before has.
+// If no step is running, the device has the values of the last step, or of a previous run.
 void Trainer::write_loss_scale(const RunState& state) {
   if (!scaling_) return;
   const quant::LossScale start(scaling_->rule), scale = scaling_->constant ? start : state.loss_scale.value_or(start);

@@ -27,7 +27,7 @@ struct RunState {
   i64 schedule_samples = 0;  // of the steps that counted: where the schedules are
   i64 optimizer_steps = 0;   // that counted: Adam's t
   i64 skipped_iterations = 0;
-  std::optional<quant::LossScale> loss_scale{};  // of the next step; none: as it starts, or there is none
+  std::optional<quant::LossScale> loss_scale{};  // of the next step; none: as at the start, or there is no next step
   i64 skipped_samples = 0;                       // by which steps were made smaller (--decrease-batch-size-if-needed)
   void advance(i64 samples, bool counted);       // by one step
   bool operator==(const RunState&) const = default;
@@ -86,8 +86,7 @@ class Trainer {
   // The earliest step that is not finished; waits for it. `state` moves on by one iteration.
   StepResult finish_step(RunState& state);
 
-  // Forward and backward of the batches, without an update: gradients are what they are not, all else stays. No step
-  // may be under way.
+  // Forward and backward of the batches without an update: changes only gradients. No step may be running.
   void run_again(BatchSource& batches, i64 micro_batches);
 
   struct Evaluation {

@@ -1,4 +1,4 @@
-// Links a model's tensors with a family's, part by part; see hf_mapping.h.
+// Links a model's tensors with a family's, module by module; see hf_mapping.h.
 #pragma once
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 namespace megalith {
 
-// Of one MLP, with what stands before.
+// The links of one MLP. The argument is the prefix of its names.
 struct MlpNames {
   std::string gate, up, fc2;
 };

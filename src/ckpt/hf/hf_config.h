@@ -28,8 +28,8 @@ struct HfConfig {
 // model_type.
 HfConfig parse_hf_config(std::string_view json_text, const std::string& where);
 
-// config.json of a model directory. If it says untied of a class that may lack a head, and the weights hold none, the
-// embedding is the head. Modules of multi-token prediction that the weights lack are none.
+// config.json of a model directory. If it says untied, the class may lack a head, and the weights have no head, then
+// the output is tied. Modules of multi-token prediction without weights are dropped.
 HfConfig read_hf_config(const std::string& dir);
 // Whether the text of a config.json names an architecture of ours. Error if it is not a JSON object.
 bool is_our_hf_architecture(std::string_view json_text, const std::string& where);

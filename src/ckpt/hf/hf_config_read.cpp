@@ -68,7 +68,7 @@ DType read_dtype(const JsonFields& f) {
   fail("{}: dtype = \"{}\" is not supported; float32, bfloat16, float16 and float64 are", f.where(), name);
 }
 
-// DeepSeek's codes of 8 bits; nothing else that is quantized.
+// Of quantized weights only DeepSeek's fp8 is read.
 std::optional<Fp8Blocks> read_quantization(const JsonFields& f) {
   if (!f.has("quantization_config")) return std::nullopt;
   const json& q = *f.find({"quantization_config"});

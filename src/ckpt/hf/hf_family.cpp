@@ -1,4 +1,4 @@
-// What the families have in common with our settings, and which of them can express a model.
+// How settings map to the families, and which families can express a model.
 #include <fmt/format.h>
 
 #include <algorithm>

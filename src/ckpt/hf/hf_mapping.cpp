@@ -76,7 +76,7 @@ void HfBuilder::add_attention(const std::string& layer, const std::string& our) 
   if (m_.attention_bias()) vector(proj + ".bias", our + "linear_proj.bias", h);
 }
 
-// Rows in one order on both sides: of a head its own part, then the part that turns (or its values).
+// Rows in the same order on both sides: for each head its non-rotary part, then its rotary part (or its values).
 void HfBuilder::add_latent_attention(const std::string& layer, const std::string& our) {
   const MlaConfig& mla = m_.mla;
   const i64 h = m_.hidden_size, a = m_.num_attention_heads, rank = mla.q_lora_rank, latent = mla.kv_lora_rank;

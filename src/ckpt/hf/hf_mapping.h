@@ -46,7 +46,7 @@ std::vector<std::string> spellings(const HfMapping& mapping, const std::string& 
 
 std::vector<std::string> hf_head_names();  // of all families
 
-// Tensors that old files hold beside the weights (causal masks, rotary frequencies).
+// Tensors in old files that are not weights (causal masks, rotary frequencies).
 bool is_ignored_buffer(const std::string& name);
 
 }  // namespace megalith

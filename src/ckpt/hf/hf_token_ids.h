@@ -10,11 +10,11 @@ namespace megalith {
 
 class JsonFields;
 
-// bos, eos and pad of config.json. Where a key is absent they are those of the family's class; null stands for none.
+// bos, eos and pad of config.json. An absent key means the default of the family's class; null means none.
 void read_token_ids(const JsonFields& f, HfConfig& c);
 
-// Every token that ends a text by the text of a config.json ("": none) or by the generation_config.json in `dir`, if it
-// is there. The ids that config.json leaves to the class count only where the other names none, as in transformers.
+// All end-of-text tokens, from a config.json text ("": none), or from generation_config.json in `dir` if it exists.
+// Defaults of the class count only if the other file names none, as in transformers.
 std::vector<i64> hf_ends_of_text(const std::string& dir, const std::string& config);
 
 // The token that a decoder's text begins with by the text of a config.json; none if it does not say.

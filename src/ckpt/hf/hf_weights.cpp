@@ -187,8 +187,8 @@ std::shared_ptr<const TensorReader> read_hf_weights(const TensorFiles& files, co
   return std::make_shared<MappedTensors>(weights, mapping, MapTo::ours, MappedTensors::Options{.spell = spell});
 }
 
-// Each file is whole and on the disk before the first gets its name: what is cut short, or finds the disk full, leaves
-// no part of a model that would have to be removed by hand.
+// Files are renamed only after all are complete and on disk. So an interruption or a full disk leaves no partial model
+// that one would have to remove by hand.
 void export_hf_as_is(const std::string& dir, const std::string& config_json, const TensorReader& tensors,
                      const HfExportOptions& options) {
   make_directories(dir, {});

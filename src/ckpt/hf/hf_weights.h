@@ -1,4 +1,4 @@
-// Weights of a Hugging Face model directory <-> our logical parameters, read and written piece by piece.
+// Weights of a Hugging Face model directory <-> our logical parameters, read and written in chunks.
 #pragma once
 #include <functional>
 #include <memory>
@@ -22,16 +22,16 @@ std::shared_ptr<const TensorReader> read_hf_weights(const TensorFiles& files, co
                                                     bool past_cache = false);
 
 struct HfExportOptions {
-  std::optional<DType> type{};  // of all weights; none: each as it is stored
+  std::optional<DType> type{};  // of all weights; none: each keeps its stored type
   i64 max_shard_bytes = 5'000'000'000;
   std::function<void()> still_ours = [] {};     // asked before a file appears, as SaveOptions' is
   std::function<void()> before_config = [] {};  // writes what belongs to the model beside the weights
 };
 
-// Writes config.json and the weights, in one file or, above max_shard_bytes, in shards with an index; holds one piece
-// of bounded size at a time. `logical` has our parameters. Refuses a directory that already holds a model. All files
-// get their names at the end, config.json last: a directory without it is unfinished. Parts of files that a killed
-// process left are removed.
+// Writes config.json and the weights: one file or, above max_shard_bytes, shards with an index. Holds one chunk of
+// bounded size at a time. `logical` has our parameters. Refuses a directory that already has a model. All files are
+// renamed at the end, config.json last: without it a directory is incomplete. Partial files of a killed process are
+// removed.
 void export_hf(const std::string& dir, const HfConfig& config, std::shared_ptr<const TensorReader> logical,
                const HfExportOptions& options = {});
 // The same with tensors and config.json as they are.

@@ -30,7 +30,7 @@ struct Manifest {
   std::string state_json = "{}";   // scalars that training resumes from: seeds, schedule counts, sampler, ...
 };
 
-// A tensor to save: all of it, or this rank's block of it.
+// A tensor to save: the full tensor, or this rank's block.
 struct SaveTensor {
   std::string name;
   Shape shape;  // of `data`
@@ -38,8 +38,8 @@ struct SaveTensor {
   const void* data = nullptr;  // row-major
   Shape global_shape{};        // empty: shape
   Shape offset{};              // of the block in the whole; empty: zeros
-  // Instead of `data`: fills the elements [begin, begin + n), asked for in order, piece by piece; with several writers
-  // tensors are asked for by several threads.
+  // Instead of `data`: fills elements [begin, begin + n). Called for consecutive ranges. With several writers, several
+  // threads call it for different tensors.
   std::function<void(i64 begin, i64 n, std::byte* out)> fill{};
   bool is_trained = true;  // else it has no optimizer state, and its own name in every format
 };
@@ -47,24 +47,24 @@ struct SaveTensor {
 inline i64 bytes_of(const SaveTensor& t) { return count(t.shape) * size_of(t.dtype); }
 
 struct SaveOptions {
-  // Older checkpoints stay if they are among the newest `keep_last` (this one included; 0: with `keep_multiples`, 1;
-  // else all) or if their iteration is a multiple of `keep_multiples` (0: none).
+  // Older checkpoints are kept if they are among the newest `keep_last` (this one included; 0: with `keep_multiples`,
+  // 1; else all), or if their iteration is a multiple of `keep_multiples` (0: none).
   i64 keep_last = 0;
   i64 keep_multiples = 0;
   // Replace a checkpoint of the same iteration by swapping directories, where the file system can.
   bool exchange = true;
   int writers = 1;  // threads that write, each a file of its own
-  // Throws Error where the directory is no longer this job's, or not there. Asked before each step that others would
-  // see: before anything is made there, before the checkpoint appears, before `latest` names it, before any is deleted.
+  // Throws Error if the directory is gone, or belongs to another job now. Called before each step that others can see:
+  // before anything is created, before the checkpoint appears, before `latest` names it, before any is deleted.
   std::function<void()> still_ours = [] {};
   // Of those that would go: whether this one is the job's to delete.
   std::function<bool(const std::string& path)> may_remove = [](const std::string&) { return true; };
   StepHook hook{};  // with several writers, called by each of them
 };
 
-// One process saves SAVE/iter_NNNNNNN, of all tensors, and points `latest` at it (several ranks:
-// resume/background_save.h); replaces a checkpoint of the same iteration. Error if a step fails, with nothing left
-// behind and earlier checkpoints untouched. Failing to delete old checkpoints afterwards is a warning.
+// One process saves all tensors to SAVE/iter_NNNNNNN, and points `latest` at it (several ranks:
+// resume/background_save.h). It replaces a checkpoint of the same iteration. If a step fails: Error, no files remain,
+// and earlier checkpoints are unchanged. If only deleting old checkpoints fails: a warning.
 void save_checkpoint(const std::string& dir, const Manifest& manifest, std::span<const SaveTensor> tensors,
                      const SaveOptions& options = {});
 
@@ -87,13 +87,13 @@ struct OpenOptions {
   std::optional<i64> iteration{};      // none: the latest
   bool verify = true;                  // read every byte and compare checksums
   std::optional<i64> no_later_than{};  // with no `iteration`: later ones are as if they were not there
-  bool whole = true;                   // blocks must make up whole tensors; a rank's own copy holds only its blocks
+  bool whole = true;                   // blocks must cover all tensors; false for a rank's non-persistent one
   // Long chunks that are read whole, where they belong, are read past the page cache: faster, unless another process of
   // this host reads them too.
   bool past_cache = false;
   bool tells = true;  // warn when it is not the newest that is opened
-  // With no `iteration`: a damaged one is passed over for an older one, as a run does that goes on; else the Error
-  // names the one that is whole.
+  // Without `iteration`: if the latest is damaged, an older one is opened, as a resumed run does. Otherwise the Error
+  // names an intact one.
   bool or_older = true;
 };
 
@@ -101,8 +101,8 @@ struct SaveDirectory;
 
 class Checkpoint {
  public:
-  // One iter_NNNNNNN, whatever the options say of iterations. Error if anything about its files is wrong. What is read
-  // later is compared with its checksums then, chunk by chunk.
+  // Opens one iter_NNNNNNN; the option `iteration` is ignored. Error if its files are inconsistent. Data is verified
+  // chunk by chunk when it is read.
   static Checkpoint open_directory(const std::string& path, const OpenOptions& options = {});
 
   const std::string& path() const { return path_; }  // SAVE/iter_NNNNNNN
@@ -111,9 +111,9 @@ class Checkpoint {
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
   const CheckpointTensor* find(const std::string& name) const;  // nullptr if absent
 
-  // The block of shape `shape` at `offset`, in its stored type, row-major, from whatever blocks were saved: reads the
-  // chunks of the files that hold parts of it, each once, with a chunk as memory beside `out`. DamagedCheckpoint if one
-  // is not what was saved. May be called by several threads.
+  // Reads the block of shape `shape` at `offset`, in its stored type, row-major; the saved blocks may be others. Each
+  // chunk of the files that overlaps it is read once, with memory for one chunk besides `out`. DamagedCheckpoint if a
+  // checksum differs. Several threads may call it.
   void read_block(const std::string& name, const Shape& offset, const Shape& shape, std::span<std::byte> out) const;
   // Likewise elements [begin, begin + n) of the tensor in row-major order.
   void read_range(const std::string& name, i64 begin, i64 n, std::byte* out) const;
@@ -151,9 +151,9 @@ class Checkpoint {
   std::unordered_map<std::string, std::shared_ptr<const File>> files_;
 };
 
-// Opens SAVE's checkpoint of an iteration, or its latest; `dir` may also be one iter_NNNNNNN itself. If the latest is
-// damaged: the newest whole one before it; if none is, or it is missing: the newest whole one; with a warning that says
-// why, unless the options want none that is older. A checkpoint that was asked for must be whole.
+// Opens SAVE's checkpoint of an iteration, or the latest one; `dir` may also be one iter_NNNNNNN. If the latest is
+// damaged or missing, the newest intact one is opened, with a warning that says why, unless the options forbid that. A
+// requested iteration must be intact.
 Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options = {});
 
 // Whether the directory holds anything that open_checkpoint would try.

@@ -33,8 +33,8 @@ struct ManifestFile {
 };
 
 std::string format_manifest(const ManifestFile& file);
-// DamagedCheckpoint if the text is not what format_manifest writes; NewerCheckpoint if a later version wrote it.
-// `whole`: blocks must make up whole tensors.
+// DamagedCheckpoint if the text is not a manifest; NewerCheckpoint if a later version wrote it. `whole`: the blocks
+// must cover all tensors.
 ManifestFile parse_manifest(const std::string& text, const std::string& path, bool whole = true);
 
 std::string format_checksums(const std::map<std::string, u64>& checksums);  // file name -> xxh64
@@ -49,10 +49,10 @@ struct FoundCheckpoint {
 // Complete ones, by rising iteration; none in a directory that is not there.
 std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir);
 
-// A directory that an interrupted replacement left beside its place, complete: iter_0000010.replaced-PID.
+// A complete directory that an interrupted replacement renamed: iter_0000010.replaced-PID.
 inline constexpr const char* kReplaced = ".replaced-";
 inline constexpr const char* kTemporary = ".tmp-";
-// What a name with such a mark, and the number of the process that gave it, stands for. None: it is somebody else's.
+// The original name of such a directory, without the mark and the process number. None: the name has another form.
 struct MarkedName {
   std::string place;  // without it
   std::string pid;

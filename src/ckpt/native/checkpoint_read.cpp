@@ -12,7 +12,7 @@
 namespace megalith {
 namespace {
 
-// A file that was whole when it was opened may be cut short since, or lie where the disk can't be read.
+// A file may be truncated after it was opened, or be on unreadable sectors.
 void read_chunk(const BlockFile& file, i64 position, std::span<std::byte> out, bool direct) {
   const Shape step = {1};
   try {
@@ -88,8 +88,8 @@ i64 Checkpoint::cut_before(const std::string& name, i64 end) const {
   return end;
 }
 
-// The chunks with a block's elements from `first` to `last`. in_place(begin, n): where a chunk of these elements goes
-// whole, or nullptr: then take(begin, n, bytes) has it, and another rank may want the rest.
+// The chunks with elements `first` to `last` of a block. in_place(begin, n): where to read a full chunk of these
+// elements; if nullptr, take(begin, n, bytes) gets it, and another rank may need the rest of it.
 template <class InPlace, class Take>
 void Checkpoint::read_chunks(const CheckpointTensor& t, const TensorBlock& b, i64 first, i64 last, InPlace&& in_place,
                              Take&& take) const {

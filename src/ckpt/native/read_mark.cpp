@@ -12,7 +12,7 @@
 namespace megalith {
 namespace {
 
-// The file that stands for the whole, or -1.
+// A descriptor of the file that represents the checkpoint, or -1.
 int open_mark(const std::string& checkpoint, int flags) {
   for (const char* name :
        {kManifestFile, ".metadata", "mp_rank_00/model_optim_rng.pt", "mp_rank_00_000/model_optim_rng.pt"}) {

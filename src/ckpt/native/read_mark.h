@@ -1,6 +1,6 @@
-// A mark on a checkpoint that somebody reads, so that the job which saves there does not delete it meanwhile: a shared
-// flock of its manifest, or of what a format has instead. It needs no right to write, blocks nobody, and is gone when
-// the reader is. Where the file system knows no such locks there is no mark.
+// Protects a checkpoint that is being read from deletion by the job that saves there: a shared flock on its manifest,
+// or on the equivalent file of another format. It needs no write permission, blocks nobody, and ends with the reader.
+// File systems without flock have no protection.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// What does not stay in a directory of checkpoints: what a crash left unfinished, and old ones that nobody wants.
+// Deletes from a directory of checkpoints: incomplete ones of a crash, and old ones that are not retained.
 #pragma once
 #include <string>
 
@@ -12,7 +12,7 @@ void clear_unfinished(const std::string& dir, const StepHook& hook);
 // Checkpoints that they have replaced, but for one whose place is empty, which gets it back.
 void clear_replaced(const std::string& dir, const StepHook& hook);
 
-// One directory. It gets a temporary name before it goes, so that a half-deleted one is never taken for a checkpoint.
+// Deletes one directory. It is renamed first, so a partly deleted one is never taken for a checkpoint.
 void remove_checkpoint(const std::string& path, const StepHook& hook = {});
 
 // Deletes the checkpoints before `iteration` that `keep_last` and `keep_multiples` (see SaveOptions) do not keep.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kRelease = "release";  // Megatron's name for weights that are to begin with
 
-// Without blanks around it, as Megatron takes it; "" if there is none that can be read.
+// The text without surrounding blanks, as Megatron reads it; "" if it cannot be read.
 std::string tracker_text(const std::string& dir) {
   constexpr const char* kBlanks = " \t\n\v\f\r";
   try {

@@ -1,4 +1,4 @@
-// A --save directory: the iterations that it holds, and its tracker file, which names the one to go on from.
+// A --save directory: its iterations, and the tracker file that names the one to resume from.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,9 +9,9 @@
 namespace megalith {
 
 struct SaveDirectory {
-  // In the order in which they are tried: the one that the tracker names (Megatron's "release" too, as iteration 0),
-  // those before it, the newest first, and those after it: they are of a branch of the run that was left. Where it
-  // names none, the newest first.
+  // In the order of attempts. First the one that the tracker names (Megatron's "release" counts as iteration 0). Then
+  // earlier ones, newest first. Then later ones: they belong to an abandoned branch of the run. Without a tracker:
+  // newest first.
   std::vector<FoundCheckpoint> candidates{};
   std::string tracker_problem{};  // "DIR/latest... holds "7", which names no checkpoint that is there"; empty if it
                                   // does, or isn't asked
@@ -20,7 +20,7 @@ struct SaveDirectory {
   const FoundCheckpoint& first() const;  // Error if there are none
 };
 
-// Whether it is what Megatron calls "release": weights to begin with, at iteration 0, whatever else is there.
+// Whether it is what Megatron calls "release": initial weights, at iteration 0, even if there are others.
 bool is_release(const std::string& path);
 // Whether a checkpoint in a --save directory may have this name.
 bool is_checkpoint_name(const std::string& name);

@@ -90,8 +90,8 @@ struct Owner {
 
 double seconds_of(const timespec& t) { return double(t.tv_sec) + 1e-9 * double(t.tv_nsec); }
 
-// When the file was last touched, by the file system's clock. Opened anew each time, as network file systems keep what
-// they know of a file until then.
+// The file's modification time, by the file system's clock. Reopened each time, because network file systems cache
+// attributes until then.
 double touched_at(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
@@ -130,7 +130,7 @@ bool is_same_file(int fd, const std::string& path) {
   return ::fstat(fd, &a) == 0 && ::stat(path.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// The lock's file, with nobody else between looking at it and writing it, where the file system knows flock.
+// The lock file, held by flock between reading and writing it, if the file system supports flock.
 class OpenLock {
  public:
   OpenLock(const std::string& path, std::string flag) : path_(path), flag_(std::move(flag)) {

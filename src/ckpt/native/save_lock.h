@@ -27,9 +27,9 @@ class SaveLock {
     double dead = 30;  // after so many without one
   };
 
-  // Takes the lock of a directory that is there. Error, with the owner's host, pid and start time, if another job holds
-  // it; this may take Beat::dead seconds to find out, where the owner is not to be seen from here.
-  // `flag`: what named the directory, for messages.
+  // Takes the lock of an existing directory. Error, with the owner's host, pid and start time, if another job holds it.
+  // If the owner is not visible from here, this may take Beat::dead seconds to find out. `flag`: the flag that named
+  // the directory, for messages.
   explicit SaveLock(std::string dir) : SaveLock(std::move(dir), Beat()) {}
   SaveLock(std::string dir, const Beat& beat, std::string flag = "--save");
   ~SaveLock();
@@ -38,8 +38,8 @@ class SaveLock {
 
   // Error if another job has taken it over, as happens to a process that was stopped for long.
   void check_not_taken_over() const;
-  // Error unless this job may save there now: the directory is there, the same one, and its lock this job's. The lock
-  // is taken anew if somebody has removed or emptied it. What is gone, or not mounted, is not made anew.
+  // Error unless this job may save there now: the directory exists, is the same one, and has this job's lock. If
+  // somebody removed the lock, it is taken again. A directory that is gone, or not mounted, is not created again.
   void check_held() const;
 
  private:

@@ -33,8 +33,8 @@ std::string SaveSteps::begin() {
 
 void SaveSteps::commit(PartWriter& writer, const std::vector<std::string>& accounts) {
   writer.describe(temporary_, accounts);
-  // Its name lasts before it changes places with that of a checkpoint. Sooner the disk would be waited for: now what
-  // was synced in the directory has taken its name along.
+  // Syncs the name before it is exchanged with a checkpoint's. Doing it earlier would wait for the disk: by now the
+  // sync of the directory's files has written the name too.
   sync_directory(dir_, options_.hook);
   options_.still_ours();
   publish();

@@ -10,7 +10,7 @@ namespace {
 constexpr i64 kShort = i64{64} << 10;  // bytes that cost the disk as much as fewer
 constexpr i64 kLong = i64{1} << 20;    // bytes that are worth going past the page cache
 constexpr i64 kCall = i64{16} << 10;   // bytes that are copied while a call asks the kernel for some
-constexpr i64 kFar = 4;                // a gap is read with what it parts if it is not so many times as long
+constexpr i64 kFar = 4;                // a gap shorter than this many times its neighbours is read too
 
 void swap_elements(std::span<std::byte> data, i64 element) {
   for (; !data.empty(); data = data.subspan(std::size_t(element))) std::reverse(data.begin(), data.begin() + element);
@@ -28,7 +28,7 @@ struct BlockFile::Way {
   i64 span = 1;      // elements from the first to the last
   i64 run = 1;       // elements that follow each other both there and in memory
   bool fits = true;  // a stretch holds the span, without gaps that are too long to read
-  i64 rows = 1;      // else: along the widest step, as many as one holds
+  i64 rows = 1;      // else: along the widest dim, as many as one buffer holds
   std::size_t widest = 0;
 };
 
@@ -51,9 +51,9 @@ BlockFile::Way BlockFile::way_of(const Block& b) const {
   return w;
 }
 
-// In one read if the file has it as memory will. Else by stretches: whole ones, of which the wanted elements are
-// picked. Where that would copy too much, only the wanted runs of each are read, once the disk was told to fetch all of
-// it. Else slice by slice along the widest step.
+// One read if the file's order is that of memory. Else full stretches, from which the wanted elements are picked. If
+// that would copy too much, only the wanted runs of each stretch are read, after the disk was asked to fetch all of it.
+// Else slice by slice along the widest dim.
 void BlockFile::read(const Block& b) const {
   const Way w = way_of(b);
   const i64 wanted = count(b.size);

@@ -1,4 +1,4 @@
-// A file of which blocks of elements are read, however they lie in it.
+// A file from which blocks of elements are read, in any order of its dims.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,8 +12,8 @@ class BlockFile {
  public:
   static constexpr i64 kStretch = i64{4} << 20;  // bytes read at once to pick elements out of
 
-  // `stretches`: memory for those, in pieces of kStretch and one BlockPool::kBlock. `past_cache`: what lies in the file
-  // as it will in memory is read past the page cache, where it is long. Error if the file can't be opened.
+  // `stretches`: buffers for stretches, in blocks of kStretch, and one BlockPool::kBlock. `past_cache`: long data whose
+  // order is that of memory bypasses the page cache. Error if the file can't be opened.
   BlockFile(const std::string& path, BlockPool& stretches, bool past_cache);
 
   const ReadFile& bytes() const { return cached_; }

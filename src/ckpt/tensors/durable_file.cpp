@@ -118,7 +118,7 @@ void DurableFile::sync() {
   const std::span<const std::byte> rest(filled_ > 0 ? filling().data() : nullptr, filled_);
   const i64 position = size_ - i64(filled_);
   const std::size_t whole = is_direct_ ? filled_ / kBlock * kBlock : 0;
-  put(rest.first(whole), position);  // beside those before it
+  put(rest.first(whole), position);  // in parallel with the previous ones
   for (auto& writer : writers_)
     if (writer) writer->wait();
   if (is_direct_) set_direct(false);

@@ -12,15 +12,15 @@ namespace megalith {
 
 class Helper;
 
-// A new file written from front to back. Nothing counts as written before sync() returned.
+// A new file, written sequentially. Data counts as written only after sync() returned.
 //
-// Bytes gather in one of a few aligned buffers while threads write the others, several at once. They write past the
+// Data is collected in one of a few aligned buffers while threads write the others, several at once. Writes bypass the
 // page cache where the file system allows it: the copy into the cache would take longer than the disk. A file that fits
-// into one buffer is written at the end, with no thread.
+// into one buffer is written at the end, without a thread.
 class DurableFile {
  public:
-  // `room`: bytes that the file will have, or at most about as many; the disk sets them aside before the first is
-  // written. Writes that make a file longer have to wait for one another, those into its room do not.
+  // `room`: the expected size of the file, or an upper bound. The disk allocates it before the first write. Writes that
+  // extend a file are serialised; those within its allocation are not.
   explicit DurableFile(std::string path, StepHook hook = {}, i64 room = 0);
   ~DurableFile();
   DurableFile(const DurableFile&) = delete;

@@ -154,7 +154,7 @@ void replace_text(const std::string& path, std::string_view text, const StepHook
     write_text(temporary, text, hook);
     rename_path(temporary, path, hook);
   } catch (const std::exception&) {
-    ::unlink(temporary.c_str());  // a part of it would keep a full disk full
+    ::unlink(temporary.c_str());  // a partial file would keep a full disk full
     throw;
   }
   sync_directory(parent_of(path), hook);

@@ -22,11 +22,11 @@ struct FileStep {
 };
 using StepHook = std::function<void(const FileStep&)>;
 
-// For who takes such steps: tells the hook, if there is one; and the error of one that failed, by errno.
+// Calls the hook, if there is one, for each step; and throws the error of a failed step, by errno.
 void tell_step(const StepHook& hook, std::string_view kind, const std::string& path, const std::string& target = {});
 [[noreturn]] void fail_errno(std::string_view what, const std::string& path);
 
-// xxh64 of bytes that come in pieces.
+// xxh64 of data that is added incrementally.
 class Xxh64 {
  public:
   Xxh64();
@@ -42,9 +42,9 @@ u64 xxh64(std::string_view text);
 // Of a file's bytes. These two throw what ReadFile throws.
 u64 xxh64_of_file(const std::string& path);
 std::string read_text(const std::string& path);
-// The names in a directory; none if it is not there. UnreachableFile or DamagedFile if they can't be told.
+// The names in a directory; none if it does not exist. UnreachableFile or DamagedFile if it can't be read.
 std::vector<std::string> list_directory(const std::string& path);
-// Whether it is a directory that holds a name of which `is_meant` says so. Errors as there.
+// Whether it is a directory with a name that `is_meant` accepts. Errors as above.
 bool directory_has(const std::string& path, const std::function<bool(const std::string&)>& is_meant);
 
 void write_text(const std::string& path, std::string_view text, const StepHook& hook);  // new file, fsynced
@@ -57,8 +57,7 @@ bool exchange_paths(const std::string& a, const std::string& b, const StepHook& 
 void sync_directory(const std::string& path, const StepHook& hook);
 void remove_tree(const std::string& path, const StepHook& hook);  // file or directory; absent is fine
 
-// Written beside `path`, fsynced, renamed over it, directory fsynced: readers see the old text or the new, never a
-// part.
+// Written to a temporary file, fsynced, renamed to `path`, directory fsynced: readers see the old text or the new one.
 void replace_text(const std::string& path, std::string_view text, const StepHook& hook);
 
 }  // namespace megalith

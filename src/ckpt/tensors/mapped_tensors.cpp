@@ -28,7 +28,7 @@ struct Column {
   std::byte* to;
 };
 
-// to[i] = band[i, from] for each column of a band of so many rows and columns: in tiles that a core's cache holds.
+// to[i] = band[i, from] for each column of a band of so many rows and columns, in tiles that fit into a core's cache.
 template <std::size_t kElement>
 void copy_columns(const std::byte* band, i64 rows, i64 width, std::span<const Column> columns) {
   constexpr i64 kTile = 32, kGrain = 1 << 16;
@@ -160,8 +160,7 @@ void MappedTensors::do_read_box(std::size_t tensor, const Shape& offset, const S
   });
 }
 
-// f(begin of a row here, and in the source, first element k of it that is in [begin, end), how many) for the part's
-// rows.
+// f(begin of a row here, and in the source, first element k of it in [begin, end), count) for the link's rows.
 template <class F>
 void MappedTensors::for_rows(const Part& p, i64 begin, i64 end, F&& f) {
   const i64 first_i = std::max<i64>(0, floor_div(begin - p.to_start, p.to[0]));
@@ -177,9 +176,8 @@ void MappedTensors::for_rows(const Part& p, i64 begin, i64 end, F&& f) {
   }
 }
 
-// Rows here are columns there: those that want the same rows of the source are cut out of it together, as a strip. A
-// source may have a better way to read a strip than to read the whole. A source that is transposed itself goes along
-// its own rows.
+// Rows here are columns in the source: rows that need the same source rows are read together, as a strip. A source may
+// read a strip more cheaply than the full tensor. A source that is itself transposed reads along its own rows.
 void MappedTensors::copy_transposed(const Part& p, const Strip& strip, DType type, std::byte* out) const {
   const i64 element = size_of(type), step = p.from[2];
   std::map<std::tuple<i64, i64, i64>, std::vector<Column>> alike;  // by row of the source, first and number of rows

@@ -23,16 +23,16 @@ struct TensorMapping {
   std::vector<TensorLink> links;
 };
 
-// Of the mapping that part of which our tensors are `wanted`. Error if it takes a tensor of theirs apart.
+// The links of the mapping whose tensors on our side are `wanted`. Error if that splits a tensor of the other side.
 TensorMapping part_of(const TensorMapping& mapping, const std::function<bool(const std::string& ours)>& wanted);
 
 enum class MapTo { ours, theirs };
 
 class MappedTensors final : public TensorReader {
  public:
-  // The tensors of the mapping's one side, read from `source`, which has those of the other under names that `spell`
-  // may change. `type`: of the result; none: that of what each is made of, the one that holds all of several. Elements
-  // that nothing is linked to are 0. Error if `source` lacks a tensor or has it in another shape.
+  // The tensors of one side of the mapping, read from `source`, which has those of the other side under names that
+  // `spell` may change. `type`: of the result; none: that of the sources, or the one that can hold all of them.
+  // Elements without a link are 0. Error if `source` lacks a tensor, or has it in another shape.
   struct Options {
     std::optional<DType> type{};
     std::function<std::string(const std::string& name)> spell{};

@@ -61,9 +61,9 @@ struct TensorSpec {
 };
 inline i64 bytes_of(const TensorSpec& t) { return count(t.shape) * size_of(t.dtype); }
 
-// Writes one file in the reference writer's order (larger type first, then by name), header padded to 8 bytes, metadata
-// {"format": "pt"} plus `metadata`. The header goes out at once; then write() takes the tensors' bytes in the order of
-// tensors(), in pieces of any size; finish() makes the file durable.
+// Writes one file in the reference writer's order (larger type first, then by name). The header is padded to 8 bytes;
+// metadata is {"format": "pt"} plus `metadata`. The header is written at once. Then write() takes the tensors' bytes in
+// the order of tensors(), in any sizes; finish() makes the file durable.
 class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& path, std::vector<TensorSpec> tensors,

@@ -121,7 +121,7 @@ void TensorReader::read_strip_as(std::size_t tensor, const Strip& s, DType type,
   }
 }
 
-// Runs that are short and near to each other are picked out of the whole stretch that they lie in.
+// Short runs near each other are picked from one read of the stretch that contains them.
 void TensorReader::do_read_strip(std::size_t tensor, const Strip& s, std::byte* out) const {
   const i64 element = size_of(tensors_[tensor].dtype), row_bytes = s.run * element;
   if (s.rows == 1 || s.run == s.step) return do_read(tensor, s.begin, s.rows * s.run, out);
@@ -140,7 +140,7 @@ void TensorReader::do_read_strip(std::size_t tensor, const Strip& s, std::byte* 
   }
 }
 
-// Short runs are picked out of the whole stretch that they lie in.
+// Short runs are picked from one read of the stretch that contains them.
 void TensorReader::do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const {
   if (count(shape) == 0) return;
   const TensorSpec& t = tensors_[tensor];

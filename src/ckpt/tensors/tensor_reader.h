@@ -1,5 +1,5 @@
-// A set of tensors that can be read piece by piece, whatever holds them: files of any format, or another set under
-// other names and orders. What reads a checkpoint asks for the part it needs; no reader holds a tensor.
+// A set of tensors that can be read in boxes: files of any format, or another set under other names and orders. Readers
+// ask for the boxes that they need; no reader holds a full tensor.
 #pragma once
 #include <optional>
 #include <span>
@@ -28,11 +28,11 @@ class TensorReader {
   void read_range_as(std::size_t tensor, i64 begin, i64 n, DType type, std::byte* out) const;
   // All runs of a strip, one behind the other, as `type`. Error if they are not in the tensor, or overlap.
   void read_strip_as(std::size_t tensor, const Strip& strip, DType type, std::byte* out) const;
-  // The box of shape `shape` at `offset`, as `type`; memory beside `out` is bounded, and no more of the files is read
-  // than pages, or chunks with a checksum, that hold parts of it.
+  // The box of shape `shape` at `offset`, as `type`. Uses bounded memory besides `out`. Reads only pages, or chunks
+  // with a checksum, that overlap it.
   void read_box_as(std::size_t tensor, const Shape& offset, const Shape& shape, DType type,
                    std::span<std::byte> out) const;
-  // The last element, not behind `end`, where a range should end so that it and the next one read nothing twice.
+  // The last element, at most `end`, where a range should end so that consecutive ranges read no data twice.
   virtual i64 cut_before(std::size_t /*tensor*/, i64 end) const { return end; }
 
  protected:
@@ -42,7 +42,7 @@ class TensorReader {
   // A box in stored type; by ranges, where a set has no better way.
   virtual void do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const;
   virtual void do_read_strip(std::size_t tensor, const Strip& strip, std::byte* out) const;
-  // A range of fewer bytes costs as much as one of so many: what a disk reads at once.
+  // A shorter range costs as much as one of this many bytes: the disk's read size.
   virtual i64 cheapest_read() const { return i64{64} << 10; }
 
  private:
@@ -51,10 +51,10 @@ class TensorReader {
   std::unordered_map<std::string, std::size_t> index_;
 };
 
-// Elements of the largest piece that conversions hold at once.
+// Elements of the largest chunk that conversions hold at once.
 inline constexpr i64 kPieceElements = i64{1} << 22;
 
-// f(begin, n) for pieces of a tensor of so many elements.
+// Calls f(begin, n) for chunks of a tensor of so many elements.
 template <class F>
 void for_pieces(i64 elements, F&& f) {
   for (i64 begin = 0; begin < elements; begin += kPieceElements)

@@ -73,7 +73,7 @@ void TensorStore::do_read_box(std::size_t tensor, const Shape& offset, const Sha
   }
 }
 
-// A strip of a tensor that lies in its file as a whole is a block there.
+// A strip of a tensor that is one box in its file is a block there.
 void TensorStore::do_read_strip(std::size_t tensor, const Strip& s, std::byte* out) const {
   const StoredBox& whole = boxes_[tensor].front();
   if (boxes_[tensor].size() > 1 || whole.strides != row_major_strides(whole.shape))

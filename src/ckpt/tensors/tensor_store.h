@@ -1,5 +1,5 @@
-// Tensors as files hold them: each in disjoint boxes that lie somewhere in files. All formats that we read end as one
-// of these; what sets them apart is only how their boxes are found.
+// Tensors as files store them: each in disjoint boxes at some offsets in files. All formats that we read become one of
+// these; they differ only in how the boxes are found.
 #pragma once
 #include <memory>
 

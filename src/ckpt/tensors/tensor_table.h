@@ -1,4 +1,4 @@
-// The error for files that hold another model: what was expected and what is there.
+// The error for files of another model: the expected and the actual tensors.
 #pragma once
 #include <functional>
 #include <optional>

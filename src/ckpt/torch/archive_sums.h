@@ -1,5 +1,5 @@
-// The checksums of Megatron's archives. Each is of a whole record, of which a rank may read parts only: so they are
-// compared apart from reading, once for all ranks.
+// The checksums of Megatron's archives. Each is of a full record, and a rank may read only parts of it. So they are
+// verified separately from reading, once for all ranks.
 #pragma once
 #include <memory>
 #include <vector>

@@ -78,7 +78,7 @@ class Placer {
            "model-parallel rank {} has {} buffers, rank 0 {}", rank, chunks.size(), buffers_.at(0).size());
   }
 
-  // `norm_first`: a layer's first norm stands before the rest of it, not beside the product behind it.
+  // `norm_first`: a layer's first norm precedes its other parameters, instead of following the product after it.
   std::shared_ptr<TensorStore> place(bool norm_first);
 
  private:

@@ -1,7 +1,7 @@
 // The optimizer's state as Megatron-LM saves it by default in torch_dist (dp_reshardable): flat buckets of each
-// model-parallel rank, optimizer.distributed.dp_group_idx_M.gbuf_idx_B.dtype_(..).bucket_idx_K.{param,exp_avg,..}.
-// The files give the buckets' sizes; the parameters fill them in one way only, given their order. Of the orders that
-// Megatron's layers have, the one is right with which the main values are the weights.
+// model-parallel rank, optimizer.distributed.dp_group_idx_M.gbuf_idx_B.dtype_(..).bucket_idx_K.{param,exp_avg,..}. The
+// files have the buckets' sizes; with a given order the parameters fit into them in only one way. Of the orders that
+// Megatron's layers use, the right one is that in which the main values match the weights.
 #pragma once
 #include <memory>
 

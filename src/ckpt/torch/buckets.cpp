@@ -7,7 +7,7 @@ BucketLayout lay_out_buckets(std::span<const BucketParam> params,
   constexpr i64 kAligned = 64;
   BucketLayout layout;
   layout.places.resize(params.size());
-  i64 end = 0;  // of what the bucket holds
+  i64 end = 0;  // the parameters in the bucket
   const auto close = [&](i64 size) { layout.sizes.push_back(size), end = 0; };
   for (std::size_t i = params.size(); i-- > 0;) {
     i64 start = (end + kAligned - 1) / kAligned * kAligned;

@@ -1,6 +1,5 @@
-// Where Megatron-LM's distributed optimizer has a parameter in its flat buffer: parameters stand in it from the last to
-// the first, each from a multiple of 64 elements. The buffer is cut into buckets; what a bucket's end is padded with is
-// in no file.
+// The offsets of parameters in the flat buffer of Megatron-LM's distributed optimizer. Parameters are in reverse order,
+// each at a multiple of 64 elements. The buffer is cut into buckets; no file contains the padding at a bucket's end.
 #pragma once
 #include <functional>
 #include <span>

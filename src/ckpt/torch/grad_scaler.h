@@ -14,7 +14,8 @@ std::string grad_scaler_storage(const Manifest& manifest);
 // The entry of an optimizer's dict, if the state has a loss scale.
 void put_grad_scaler(PickleWriter& p, const Manifest& manifest);
 
-// Adds what the optimizer's dict says to the training state, unless that knows a loss scale. `file`: where it lies.
+// Adds the loss scale of the optimizer's dict to the training state, unless it has one. `file`: where the dict is, for
+// messages.
 void take_grad_scaler(const PickleValue* optimizer, const TorchFile& file, Manifest& manifest);
 
 }  // namespace megalith

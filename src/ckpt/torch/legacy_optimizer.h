@@ -1,6 +1,6 @@
-// The optimizer's state in Megatron-LM's `torch` checkpoints, as tensors of the shape of each parameter's part that a
-// rank holds. Without distributed optimizer it is in model_optim_rng.pt, by the parameters' numbers in groups; with it
-// in distrib_optim.pt, in one flat buffer for each model chunk.
+// The optimizer's state in Megatron-LM's `torch` checkpoints, as tensors with the shape of a rank's part of each
+// parameter. Without distributed optimizer it is in model_optim_rng.pt, by parameter numbers in groups. With it, it is
+// in distrib_optim.pt, as one flat buffer for each model chunk.
 #pragma once
 #include <array>
 #include <optional>

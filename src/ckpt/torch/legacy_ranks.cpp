@@ -25,7 +25,7 @@ std::optional<i64> read_number(std::string_view text) {
   return value < 100000 ? value : std::nullopt;
 }
 
-// mp_rank_TT, with one or two numbers more; none: no such name.
+// Parses mp_rank_TT with one or two further numbers; none: another name.
 std::vector<i64> read_numbers(const std::string& name, const std::string& dir) {
   if (!name.starts_with(kRankFolder)) return {};
   std::vector<i64> numbers;

@@ -196,7 +196,7 @@ void check_version(const PickleValue& common, const std::string& where, double u
         where, v == nullptr ? "missing" : v->describe());
 }
 
-// Tensors, and what is not set, are passed over: they are read elsewhere, or say nothing.
+// Skips tensors, which are read elsewhere, and unset values.
 static std::optional<i64> steps_in(const PickleValue* v, const char* name) {
   const PickleValue* step = v == nullptr ? nullptr : v->find(name);
   if (step == nullptr || step->is_none() || step->kind == Kind::object) return std::nullopt;

@@ -23,12 +23,12 @@ void check_version(const PickleValue& common, const std::string& where, double u
 // Of a chain of optimizers, a list or a dict by number, the first; all have taken as many steps. Another one itself.
 const PickleValue& first_optimizer(const PickleValue& optimizer);
 
-// Adam's count of steps, which Megatron's optimizer settings give: of all, or of the first group of parameters that has
-// one. Error if that is none.
+// Adam's step count in Megatron's optimizer settings: of all, or of the first parameter group that has one. Error if
+// there is none.
 std::optional<i64> optimizer_steps(const PickleValue* optimizer);
 
-// Iteration, samples, model and schedule of a checkpoint's common state, as a native manifest has them. `steps`: of
-// Adam; none: as many as iterations.
+// Iteration, samples, model and schedule of a checkpoint's common state, in the form of a native manifest. `steps`:
+// Adam's; none: equal to the iterations.
 Manifest manifest_of_common(const PickleValue& common, const ModelConfig& model, std::optional<i64> steps);
 
 }  // namespace megalith

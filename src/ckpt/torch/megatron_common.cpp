@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Whole numbers as integers, as Megatron's flags of that kind have them.
+// Numbers without a fraction become integers, as for Megatron's integer flags.
 void put_value(PickleWriter& p, double value) {
   if (value == std::floor(value) && std::abs(value) < 1e15)
     p.integer(i64(value));

@@ -23,8 +23,8 @@ std::string pickle_common(const MegatronState& state);
 // The bytes of the tensor in it, if there is one: fp16's loss scale.
 std::string common_storage(const MegatronState& state);
 
-// What the model has that Megatron-LM's arguments can't say, for a message; "" if nothing: it would load the weights
-// and compute something else.
+// What the model has that Megatron-LM's arguments cannot express, for a message; "" if nothing. Megatron would load the
+// weights and compute something else.
 std::string unknown_to_megatron(const ModelConfig& model);
 
 // The objects that transformer-engine layers ask for when they load, one for each module.

@@ -56,7 +56,7 @@ void MegatronBuilder::add_experts() {
   if (m_.moe.shared_expert_intermediate_size > 0) add_shared_experts();
 }
 
-// The products before and behind experts that see fewer numbers than the stream has.
+// The projections before and after experts that are narrower than the stream.
 void MegatronBuilder::add_latent_experts() {
   const i64 h = m_.hidden_size, l = m_.moe.latent_size;
   const auto product = [&](const std::string& name, i64 rows, i64 columns) {

@@ -86,8 +86,8 @@ void MegatronBuilder::norm(const std::string& linear, const std::string& our) {
   if (has_norm_bias()) flat(linear + ".layer_norm_bias", {m_.hidden_size}, our + ".bias", {m_.hidden_size});
 }
 
-// A norm of `n` numbers that is a module of its own in some implementations, and a part of a linear layer in others.
-// `is_own`: which of them transformer-engine's layers have.
+// A norm of `n` numbers that is a separate module in some layer implementations, and fused into a linear layer in
+// others. `is_own`: whether transformer-engine's layers have it as a separate module.
 void MegatronBuilder::norm_of_either(const std::string& own, const std::string& part, bool is_own,
                                      const std::string& our, i64 n) {
   const std::string& name = (has_ ? has_(full_name(own + "weight")) : is_own) ? own : part;
@@ -95,7 +95,7 @@ void MegatronBuilder::norm_of_either(const std::string& own, const std::string& 
   if (has_norm_bias() && n == m_.hidden_size) flat(name + "bias", {n}, our + ".bias", {n});
 }
 
-// Behind a block: Megatron has none, so the name is ours.
+// After a block: Megatron has no such norm, so the name is ours.
 void MegatronBuilder::norm_of_output(const std::string& our) {
   if (!norms_outputs()) return;
   flat(our + ".weight", {m_.hidden_size}, our + ".weight", {m_.hidden_size});

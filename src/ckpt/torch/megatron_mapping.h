@@ -41,25 +41,25 @@ using HasTensor = std::function<bool(const std::string& name)>;
 TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows, const HasTensor& has = {},
                                MegatronExperts experts = MegatronExperts::joined);
 
-// A T5's class holds some parameters twice, and so its checkpoints have them under two names: the other one of a
-// mapping's name; "": there is none.
+// T5's class registers some parameters twice, so its checkpoints have them under two names. Returns the second name;
+// "": there is none.
 std::string second_megatron_name(const ModelConfig& model, const std::string& name);
-// The optimizer's state has the second name alone, where there is one.
+// The optimizer's state uses only the second name, if there is one.
 std::string megatron_state_name(const ModelConfig& model, const std::string& name);
 TensorMapping with_state_names(const ModelConfig& model, TensorMapping mapping);
 // For writing: with these tensors too.
 TensorMapping with_second_names(const ModelConfig& model, TensorMapping mapping);
 
-// Of a mapping what the optimizer updates, and what a model keeps beside that: biases of routers, always f32.
+// The links of trained parameters, and of other state (router biases, always f32).
 TensorMapping trained_part(const ModelConfig& model, const TensorMapping& mapping);
 TensorMapping untrained_part(const ModelConfig& model, const TensorMapping& mapping);
 inline constexpr std::string_view kRouterBias = ".router.expert_bias";
 
-inline constexpr const char* kBertHead = "lm_head.dense.weight";  // which BERT has, and nothing else that is read
+inline constexpr const char* kBertHead = "lm_head.dense.weight";  // only BERT has it
 
-// A parameter's name as transformer-engine layers have it: other layer implementations, and versions of before
-// Megatron Core, call some of them otherwise. `has_encoder`: an encoder stands beside the decoder; else it is another
-// name of that.
+// A parameter's name in transformer-engine layers. Other layer implementations, and versions before Megatron Core, use
+// other names for some. `has_encoder`: there are an encoder and a decoder; else "encoder" is another name of the
+// decoder.
 std::string canonical_megatron_name(const std::string& name, bool has_encoder = false);
 
 }  // namespace megalith

@@ -8,7 +8,7 @@ namespace megalith {
 // Error, naming it, for a value that is not known. Without num_experts nothing is read.
 void read_mixture(const Args& a, MoeConfig& m);
 
-// Without experts num_experts alone, which is None.
+// Without experts only num_experts, which is None.
 void put_mixture(PickleWriter& p, const ModelConfig& m);
 
 // Whether any layer has experts.

@@ -1,4 +1,4 @@
-// A run's state as Megatron-LM's tensors: what a rank holds of ours, as blocks of theirs.
+// A run's state as Megatron-LM's tensors: a rank's blocks of ours, as blocks of theirs.
 #pragma once
 #include <memory>
 #include <vector>
@@ -15,7 +15,7 @@ namespace megalith {
 std::vector<SaveTensor> megatron_blocks(const SaveTensor& ours, const NamedShape& theirs, const Strides& link,
                                         DType type);
 
-// Memory of a fill() of such a block, beside where it goes.
+// Memory that fill() of such a block needs besides its output.
 inline constexpr i64 kMegatronPieceBytes = i64{1} << 20;
 
 struct MegatronRun {
@@ -27,9 +27,9 @@ struct MegatronRun {
 // The rows of their embedding, padding included.
 i64 megatron_rows(const ModelConfig& model);
 
-// torch_dist of this rank's blocks of our logical tensors, f32: parameters (which become theirs in the run's type and,
-// with the optimizer's state, f32 main values beside it) and the optimizer's states. What is not trained keeps its name
-// and dtype.
+// torch_dist of this rank's blocks of our logical f32 tensors: parameters and the optimizer's states. Parameters are
+// written in the run's type; with the optimizer's state their f32 main values are added. State that is not trained
+// keeps its name and dtype.
 std::unique_ptr<PartWriter> megatron_writer(const MegatronRun& run, const std::vector<SaveTensor>& ours, int rank,
                                             const SaveOptions& options);
 

@@ -1,5 +1,5 @@
 // Megatron-LM's optimizer state as tensors of the parameters' shapes: "optimizer.state.exp_avg.NAME". Several of its
-// formats hold flat numbers, or lists; what they are of is worked out, and taken only if it is certain.
+// formats store flat numbers, or lists. The mapping to parameters is inferred, and used only if it is certain.
 #pragma once
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ void want(bool ok, fmt::format_string<A...> text, A&&... args) {
   if (!ok) throw UnplacedState(fmt::format(text, std::forward<A>(args)...));
 }
 
-// Whether there is any of this kind. UnplacedState if there is of some of these weights, and not of others.
+// Whether there is state of this kind. UnplacedState if only some of these weights have it.
 bool has_state(const TensorReader& state, std::string_view kind, const std::vector<NamedShape>& weights);
 
 // The kinds of state PREFIX.KIND.WEIGHT that there are of these weights, main values left out. UnplacedState if a
@@ -35,8 +35,8 @@ bool has_state(const TensorReader& state, std::string_view kind, const std::vect
 std::vector<std::string> kinds_of_state(const TensorReader& state, std::string_view prefix,
                                         const std::vector<NamedShape>& weights);
 
-// UnplacedState unless the main values, rounded, are the weights, wherever that is looked at: some stretches of each
-// parameter. Main values of the wrong place are almost never.
+// UnplacedState unless the main values, rounded, equal the weights in some sampled stretches of each parameter. Main
+// values of another parameter almost never do.
 void check_main_values(const TensorReader& weights, const TensorReader& state);
 
 }  // namespace megalith

@@ -1,9 +1,9 @@
-// Python pickles (protocols 2 to 5) as inert values. Reading builds no Python object and runs nothing: a class is only
-// its name, beside the arguments that would have made an instance. Names outside a short list are refused, so that a
-// file that means to do more than hold data is told as such.
+// Python pickles (protocols 2 to 5) as inert values. Reading creates no Python object and runs nothing: a class is only
+// its name and its constructor's arguments. Names outside a short list are refused, so a file that tries to do more
+// than hold data is reported.
 //
-// Values live in one arena and point at each other, as in Python: they may be shared and may even form cycles. Whoever
-// walks them follows known paths, never "everything below".
+// Values are in one arena and point at each other, as in Python: they may be shared and may even form cycles. Callers
+// follow known paths, and never visit everything recursively.
 #pragma once
 #include <deque>
 #include <functional>

@@ -1,4 +1,4 @@
-// The bytes of a pickle, front to back; what is wrong with them is told with the place where it was found.
+// The bytes of a pickle, read sequentially; errors name the offset.
 #pragma once
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ class PickleInput {
       fail("{}: damaged or foreign pickle: at byte {}, {}", where_, at_, fmt::format(text, std::forward<A>(args)...));
   }
 
-  // Each takes from the front; Error if there is not as much.
+  // Each reads from the front; Error if too few bytes are left.
   template <class T>
   T take() {
     T value;

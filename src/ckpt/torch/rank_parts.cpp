@@ -7,7 +7,8 @@
 namespace megalith {
 namespace {
 
-// Which axis tensor parallelism cuts; -1: none. Down projections of latents are whole in transformer-engine's layers.
+// The axis that tensor parallelism splits; -1: none. Down projections of latents are not split in transformer-engine's
+// layers.
 int cut_axis(const std::string& name) {
   for (const char* end : {".word_embeddings.weight", "output_layer.weight", ".linear_qkv.weight", ".linear_qkv.bias",
                           ".linear_fc1.weight", ".linear_fc1.bias", ".eh_proj.weight", ".linear_q_proj.weight",

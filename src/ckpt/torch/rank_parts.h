@@ -1,5 +1,5 @@
-// How tensor-parallel ranks of Megatron-LM share a parameter: along one axis, or each has the whole. Of gated fc1 each
-// has its gates, then its ups, while the whole has all gates, then all ups.
+// How Megatron-LM's tensor-parallel ranks split a parameter: along one axis, or not at all. A rank's part of gated fc1
+// has its gates, then its ups; the full tensor has all gates, then all ups.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,11 +14,12 @@ class RankParts {
   RankParts(const std::string& name, i64 ranks, bool gated);
 
   bool is_cut() const { return axis_ >= 0; }
-  // The shape of a parameter of which ranks hold parts of this shape, and the other way; Error, beginning with `what`,
-  // if it can't be shared out so.
+  // The shape of the full parameter from that of a rank's part, and the reverse. Error, starting with `what`, if it
+  // can't be split so.
   Shape whole(const Shape& part, const std::string& what) const;
   Shape part(const Shape& whole, const std::string& what) const;
-  // Where a box of a rank's part, of shape `part`, lies in the whole: one box, or two. `element`: bytes of one.
+  // The position in the full tensor of a box of a rank's part of shape `part`: one box, or two. `element`: its size in
+  // bytes.
   void place(const StoredBox& box, i64 rank, const Shape& part, i64 element, std::vector<StoredBox>& out) const;
 
  private:

@@ -17,7 +17,7 @@
 namespace megalith {
 namespace {
 
-// What its one stack is called: BERT's is an encoder. That it is BERT its tensors alone tell.
+// The name of its only stack: BERT's is an encoder. Only its tensors show that it is BERT.
 std::string_view stack_of(const TensorReader& tensors) { return tensors.find(kBertHead) ? "encoder" : "decoder"; }
 
 // By names of a decoder, without layers' numbers.
@@ -66,7 +66,7 @@ std::set<std::string> own_tensors(const TensorReader& files, const ModelConfig& 
   return own;
 }
 
-// Error unless the files' weights are those of the model, none more but for `own`, and none less.
+// Error unless the files have exactly the model's weights, and possibly those in `own`.
 void check_weights(const TensorReader& files, const ModelConfig& model, const TensorMapping& mapping,
                    const std::set<std::string>& own) {
   std::set<std::string> seconds;
@@ -84,7 +84,7 @@ void add_mapped(JoinedTensors& all, const std::shared_ptr<const TensorReader>& f
                                            MappedTensors::Options{.spell = spell, .prefix = our_prefix}));
 }
 
-// The part of the mapping of which the files have PREFIX NAME.
+// The links of the mapping for which the files have PREFIX NAME.
 TensorMapping part_of_theirs(const TensorReader& files, const std::string& prefix, const TensorMapping& mapping) {
   std::set<std::string> ours;
   for (const TensorLink& link : mapping.links)
@@ -92,7 +92,7 @@ TensorMapping part_of_theirs(const TensorReader& files, const std::string& prefi
   return part_of(mapping, [&](const std::string& name) { return ours.contains(name); });
 }
 
-// The model's links with the files: all, and of those what the optimizer updates, and what it does not.
+// The links between model and files: all, those of trained parameters, and the others.
 struct Links {
   TensorMapping all = {}, trained = {}, untrained = {};
 };

@@ -31,8 +31,8 @@ std::string type_of(const PickleValue* properties, const std::string& what) {
   return type->text.substr(std::string_view("torch.").size());
 }
 
-// Of a chain of optimizers each may have its number before the names of its state: chained_1.optimizer.state.NAME.
-// What the state is of tells one from the other.
+// In a chain of optimizers the names may have the optimizer's number: chained_1.optimizer.state.NAME. The parameters
+// show which one it is.
 std::string without_chain(const std::string& name) {
   if (!name.starts_with("chained_")) return name;
   const auto at = name.find('.');

@@ -21,14 +21,15 @@ class TorchDist {
   std::shared_ptr<const TensorStore> share() const { return store_; }
   const std::shared_ptr<ArchiveSums>& sums() const { return sums_; }  // of all tensors
   const std::vector<std::string>& objects() const { return objects_; }
-  // One of them, a list of one; nullptr if there is none of the name.
+  // One of them, a list of one; nullptr if there is none of that name.
   struct Object {
     TorchFile file;
     const PickleValue* root() const { return file.root().items.empty() ? nullptr : file.root().items[0]; }
   };
   std::unique_ptr<Object> object(const std::string& name);
   const std::vector<std::string>& unread() const { return unread_; }  // tensors of types that we don't have
-  // The dict that Megatron keeps beside the tensors (common.pt, or the object common_state); nullptr if there is none.
+  // The dict that Megatron stores separately from the tensors (common.pt, or the object common_state); nullptr if there
+  // is none.
   const PickleValue* common() const { return common_ ? common_root_ : nullptr; }
   const TorchFile& common_file() const { return *common_; }  // where there is one
 
@@ -54,7 +55,7 @@ class TorchDist {
   const PickleValue* common_root_ = nullptr;
 };
 
-// Whether the directory holds files of one, perhaps without .metadata. UnreachableFile if that can't be told.
+// Whether the directory has such files, perhaps without .metadata. UnreachableFile if it can't be read.
 bool is_torch_dist(const std::string& dir);
 
 }  // namespace megalith

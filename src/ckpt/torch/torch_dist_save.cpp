@@ -180,7 +180,7 @@ std::string pickle_metadata(const std::vector<std::string>& objects, const Item&
   return p.finish();
 }
 
-// Along the first dimension: a layer each where layers are stacked, else as many rows as stay below the limit.
+// Along the first dim: one layer each if layers are stacked, else as many rows as stay below the limit.
 void add_chunks(const TensorReader& tensors, std::size_t i, std::vector<SaveTensor>& out) {
   const TensorSpec& t = tensors.tensors()[i];
   const auto add = [&](i64 first, i64 rows, i64 row) {

@@ -1,4 +1,4 @@
-// One file of torch.save, or one item of a .distcp file: a pickle whose tensors lie beside it in a zip archive.
+// One file of torch.save, or one item of a .distcp file: a pickle and its tensors in a zip archive.
 #pragma once
 #include <optional>
 #include <string>
@@ -37,7 +37,7 @@ class TorchFile {
   // nullopt if the value is no tensor; Error, which tells `name`, if it is one that leaves its storage, or whose
   // numbers are not those that are stored.
   std::optional<TorchTensor> tensor(const PickleValue& value, const std::string& name = "") const;
-  // A number, or what a tensor of one f32 holds; nullopt for all else.
+  // A number, or the value of a tensor of one f32; nullopt for anything else.
   std::optional<double> number(const PickleValue& value) const;
 
  private:

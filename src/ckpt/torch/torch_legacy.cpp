@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kFirstFile = 0;
 
-// One tensor of what the ranks hold, each in its file.
+// One tensor of all ranks' parts, each in its own file.
 void add_joined(TensorStore& store, const std::string& name, const std::map<i64, const RankTensor*>& parts,
                 const RankParts& cut, i64 ranks) {
   const TorchTensor& first = parts.begin()->second->tensor;
@@ -86,7 +86,7 @@ void for_optimizers(const PickleValue& state, const std::vector<RankModel*>& chu
     if (const PickleValue& own = *(*chain)[experts ? 1 : 0]; !own.is_none()) f(own, updated_by(chunks, experts));
 }
 
-// The optimizer's state of what a rank holds, if there is one.
+// The optimizer's state of a rank's part, if there is one.
 void add_state(LegacyParams& collector, const std::string& place, const RankFile& model,
                const std::vector<RankModel*>& chunks, i64 stage, i64 last_stage) {
   const std::string path = place + "/distrib_optim.pt";

@@ -35,7 +35,7 @@ class TorchLegacy {
   std::string state_problem_;
 };
 
-// Whether the directory holds mp_rank_* directories. UnreachableFile if that can't be told.
+// Whether the directory has mp_rank_* directories. UnreachableFile if it can't be read.
 bool is_torch_legacy(const std::string& dir);
 
 }  // namespace megalith

@@ -115,7 +115,7 @@ void TorchZip::read_directory(i64 begin, i64 size, i64 records) {
   }
 }
 
-// Of a record's bytes, behind the header that stands before them.
+// The offset of a record's bytes, after its header.
 i64 TorchZip::begin_of(u64 header, u64 size, const std::string& name) const {
   const u64 total = u64(archive_.size);
   const bool fits = header <= total && total - header >= u64(kLocalBytes);

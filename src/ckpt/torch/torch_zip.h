@@ -17,7 +17,7 @@ struct ZipRecord {
 
 class TorchZip {
  public:
-  // `archive`: all of it; `where` names it in messages. Error if it is damaged, compressed or no such archive.
+  // `archive`: its bytes; `where` names it in messages. Error if it is damaged, compressed, or not such an archive.
   TorchZip(const FileRange& archive, std::string where);
 
   const std::vector<ZipRecord>& records() const { return records_; }

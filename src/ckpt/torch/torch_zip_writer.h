@@ -1,5 +1,5 @@
-// Writes the zip container of torch.save front to back: nothing is held but the directory. Each record's bytes begin at
-// a multiple of 64 from the archive's start, as PyTorch wants them.
+// Writes the zip container of torch.save sequentially; only the directory is kept in memory. Each record's bytes start
+// at a multiple of 64 from the archive's start, as PyTorch requires.
 #pragma once
 #include <functional>
 #include <span>
@@ -54,9 +54,9 @@ class TorchTensorWriter {
 
 // Writes a contiguous tensor whose storage is the record data/0.
 void pickle_tensor(PickleWriter& p, DType type, const Shape& shape);
-// A whole archive of a pickle. `storage`: the record data/0, of the tensor in it, if there is one.
+// A complete archive of a pickle. `storage`: the record data/0 of the tensor in it, if there is one.
 std::string torch_archive(std::string_view pickle, const std::string& folder, std::string_view storage = {});
-// A whole archive of a list that holds one empty tensor of bytes.
+// A complete archive of a list with one empty byte tensor.
 std::string torch_archive_of_empty_tensor();
 
 }  // namespace megalith

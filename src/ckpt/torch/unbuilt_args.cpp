@@ -15,12 +15,11 @@ using Kind = PickleValue::Kind;
 
 struct Argument {
   const char* name;
-  const char* usual = nullptr;  // a value that changes nothing, beside None, False, 0 and lists of them
+  const char* usual = nullptr;  // a value with no effect, like None, False, 0 and lists of them
 };
 
-// Of Megatron-LM's command line and of its TransformerConfig, under all names that they have had. Arguments that change
-// only precision, speed or placement on ranks are not here. Neither are those that have a meaning beside one of these
-// only.
+// All names, past and present, of Megatron-LM's command line and TransformerConfig. Excluded are arguments that change
+// only precision, speed or distribution over ranks, and those that matter only together with one of these.
 constexpr Argument kArguments[] = {
     // Layers
     {"heterogeneous_layers_config_path"},

@@ -1,5 +1,5 @@
-// Ranks over MPI. Its header is included here and in version.cpp. Everything is nonblocking and polled: a rank that
-// waits inside MPI could neither give up nor leave the core to the rank it waits for.
+// Ranks over MPI. Only this file and version.cpp include mpi.h. All calls are nonblocking and polled. A rank that
+// blocks inside MPI could not give up, and would keep the core from the rank it waits for.
 #include "comm/transport.h"
 
 #include <mpi.h>

@@ -1,4 +1,4 @@
-// What a build without MPI has in its place.
+// Stub for builds without MPI.
 #include "comm/transport.h"
 
 #include "base/check.h"

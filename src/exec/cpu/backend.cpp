@@ -152,8 +152,8 @@ class CpuBackend final : public Backend {
   i64 available_bytes() const override { return available_host_bytes(); }
   i64 peak_bytes() const override { return peak_resident_bytes(); }
   std::optional<i64> host_bytes() const override { return std::nullopt; }
-  // A bias costs the same before the product and after it. Its gradient is summed as well apart. A gradient is squared
-  // best while it is in cache.
+  // A bias costs the same fused or not, and so does its gradient's sum. A gradient is best squared while it is in
+  // cache.
   std::set<std::string> passes_off() const override {
     return {"fuse-bias", "fuse-bias-grad", "fuse-code-add", "multi-tensor", "transpose-codes"};
   }

@@ -1,6 +1,6 @@
-// What a CPU kernel sees. Sizes are known before the first step. So an op's kernel is prepared once for its place in
-// the plan (oneDNN primitives, tables, workspace size), and then runs many times. One file an op family under kernels/;
-// the list is ops.def.
+// The interface of CPU kernels. Sizes are known before the first step. So an op's kernel is prepared once for each
+// instruction of the plan (oneDNN primitives, tables, workspace size), and then runs many times. One file per op family
+// in kernels/; the list is ops.def.
 #pragma once
 #include <functional>
 

@@ -1,6 +1,6 @@
-// Short vectors as GCC and Clang offer them: as wide as the widest register of the machine that is built for. Storage
-// types (bf16, f16) widen to float when loaded. Loops over n elements run whole vectors and one part at the end,
-// through each_vector().
+// Short vectors as GCC and Clang offer them, as wide as the widest register of the target machine. Storage types (bf16,
+// f16) convert to float on load. Loops over n elements run full vectors, and one partial vector at the end, through
+// each_vector().
 #pragma once
 #include <cstring>
 
@@ -114,8 +114,8 @@ Vec<A> only(Vec<A> v, Part part) {
   return load(lanes, part);
 }
 
-// Calls f(i, Full{}) for each whole vector of [begin, end) and f(i, Part{left}) for the rest. A: the type arithmetic
-// happens in.
+// Calls f(i, Full{}) for each full vector of [begin, end) and f(i, Part{left}) for the rest. A: the type of the
+// arithmetic.
 template <class A, class F>
 void each_vector(i64 begin, i64 end, F&& f) {
   i64 i = begin;
@@ -140,8 +140,8 @@ T sum_lanes(Vec<T> v) {  // pairwise, in a fixed order
     for (int i = 0; i < n; ++i) lanes[i] += lanes[i + n];
   return lanes[0];
 }
-// The sum of f(i, part) over the vectors of [0, n), in four chains: one would wait for itself. f gives 0 in lanes past
-// a part.
+// The sum of f(i, part) over the vectors of [0, n), in four chains, to hide latency. f returns 0 in lanes beyond the
+// end.
 template <class A, class F>
 A sum_over(i64 n, F&& f) {
   constexpr i64 lanes = kLanes<A>;

@@ -3,7 +3,7 @@
 
 namespace megalith {
 
-// A class for masked words alone has neither pooler nor binary head.
+// A class for masked language modelling only has neither pooler nor binary head.
 static bool is_masked_lm(const JsonFields& f) {
   const nlohmann::json* list = f.find({"architectures"});
   if (list == nullptr || !list->is_array() || list->empty() || !list->front().is_string()) return false;

@@ -1,5 +1,5 @@
-// DeepSeek-V2 and V3: multi-head latent attention, and mixtures of experts behind the first layers. V3's modules of
-// multi-token prediction are layers behind the last one.
+// DeepSeek-V2 and V3: multi-head latent attention, and mixtures of experts after the first dense layers. V3's modules
+// of multi-token prediction are layers after the last one.
 #include <algorithm>
 
 #include "ckpt/hf/families/parts.h"

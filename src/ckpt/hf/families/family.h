@@ -11,7 +11,7 @@ namespace megalith {
 
 class JsonFields;
 
-// Its names of the weights, without ".weight" and ".bias"; the defaults are llama's. "": it has no such part.
+// The family's names of weights, without ".weight" and ".bias"; the defaults are llama's. "": no such weight.
 struct HfNames {
   std::string_view prefix = "model.";  // some files leave it out
   std::string_view head = "lm_head";   // has no prefix
@@ -19,7 +19,7 @@ struct HfNames {
   std::string_view layers = "layers.";
   // Of a layer, behind "layers.N.".
   std::string_view input_norm = "input_layernorm", mlp_norm = "post_attention_layernorm";
-  std::string_view attention_output_norm = "", mlp_output_norm = "";  // where norms stand behind the blocks
+  std::string_view attention_output_norm = "", mlp_output_norm = "";  // for norms after the blocks
   std::string_view qkv = "";                                          // one weight, or three
   std::string_view q = "self_attn.q_proj", k = "self_attn.k_proj", v = "self_attn.v_proj";
   std::string_view q_norm = "self_attn.q_norm", k_norm = "self_attn.k_norm", proj = "self_attn.o_proj";
@@ -32,8 +32,8 @@ struct HfNames {
   std::string_view shared_expert = "mlp.shared_expert.", shared_gate = "mlp.shared_expert_gate";
   std::string_view router_bias = "mlp.gate.e_score_correction_bias";  // of the choice alone
   bool fused_experts = false;
-  // Modules of multi-token prediction, numbered on behind the layers; their norms and their projection of the embedding
-  // beside the stream. "": the family has none.
+  // Modules of multi-token prediction, numbered after the layers; their norms, and the projection of [embedding,
+  // stream]. "": the family has none.
   std::string_view embedding_input_norm = "", stream_input_norm = "", input_projection = "", module_output_norm = "";
   // Of multi-head latent attention; q: where queries have no latent.
   std::string_view q_a = "self_attn.q_a_proj", q_a_norm = "self_attn.q_a_layernorm", q_b = "self_attn.q_b_proj";

@@ -1,4 +1,4 @@
-// Megatron's BERT: norms before the blocks, and one behind the last layer.
+// Megatron's BERT: norms before the blocks, and one after the last layer.
 #include "ckpt/hf/families/parts.h"
 
 namespace megalith::families::megatron_bert {

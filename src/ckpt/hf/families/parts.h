@@ -11,10 +11,10 @@ namespace megalith {
 Activation read_activation(const JsonFields& f, const char* key, const std::string& fallback);
 std::string_view gelu_name(Activation a);
 
-// Head counts and widths; most families have neither key-value heads nor a head width of their own.
+// Head counts and widths. Most families have neither KV head counts nor a separate head width.
 void read_heads(const JsonFields& f, ModelConfig& m, i64 groups, std::optional<i64> head_width = {});
 
-// Where rotary settings stand at the top level, and what they are where they stand nowhere.
+// The top-level keys of rotary settings, and the defaults if no key is present.
 struct RopeKeys {
   const char* base = "rope_theta";
   const char* part = "partial_rotary_factor";
@@ -22,8 +22,8 @@ struct RopeKeys {
   bool may_turn_part = false;  // of each head
   double default_base = 10000;
 };
-// Each setting may stand in several places. The precedence is that of transformers 5: rope_scaling, if it is not empty,
-// then rope_parameters, then the keys at the top level.
+// Each setting has several possible keys. The precedence is that of transformers 5: rope_scaling if it is not empty,
+// then rope_parameters, then the top-level keys.
 void read_rope(const JsonFields& f, ModelConfig& m, const RopeKeys& keys = {});
 nlohmann::ordered_json rope_scaling(const ModelConfig& m);
 

@@ -150,7 +150,7 @@ void attend(const Pass<T, O>& pass, const Item& it, const KeyRun& run, Scratch<a
   }
 }
 
-// Nothing seen yet, or what keys seen before have left: their o is a sum of weight 1 around the maximum lse.
+// Starts empty, or with the result of earlier keys: their o counts as a sum of weight 1 at the maximum lse.
 template <class T, class O>
 void begin_softmax(const Pass<T, O>& pass, const Item& it, Scratch<accum_t<T>>& w) {
   using A = accum_t<T>;

@@ -1,5 +1,5 @@
-// Attention's bias by relative positions. Of each head it is spread over distances. A tile's row of scores is of one
-// key and of queries side by side, so it adds a stretch of that. The gradient goes the other way: dS is added up by
+// Attention's bias by relative position. For each head it is expanded over distances. A row of a score tile has one key
+// and consecutive queries, so it adds a contiguous range of that. The gradient is the reverse: dS is summed by
 // distance, then by bucket.
 #pragma once
 #include "exec/cpu/kernels/attention_tile.h"

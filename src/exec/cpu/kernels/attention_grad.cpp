@@ -182,7 +182,7 @@ void write_row(const A* from, i64 count, i64 stride, i64 d, G* to) {
   });
 }
 
-// How the jobs are cut and where their accumulators lie. One job a (b, g): a thread reuses its own; else each job has
+// The split of the work, and its accumulators. With one job per (b, g) a thread reuses its own; otherwise each job has
 // its own.
 struct Jobs {
   i64 pairs, splits;

@@ -66,8 +66,8 @@ struct AttentionPlan {
   i64 distances() const { return i64(bucket_of.size()); }
 };
 
-// Items are numbered in the order b, g, r, tile; a head is one (b, g, r). The items of `heads` that part number `part`
-// of `parts` gets: in order, and about equal in work.
+// Items are numbered in the order b, g, r, tile; a head is one (b, g, r). Returns the items of `heads` for worker
+// `part` of `parts`: in order, with about equal work.
 struct ItemRange {
   i64 begin, end;
 };

@@ -1,5 +1,5 @@
-// A rank's part of a tensor as rows of its last dim, by the boxes that they lie in (ops/boxes.h). Boxes that are alike
-// but for their place along the last dim make a band; their numbers lie side by side in the grid.
+// A rank's block of a tensor as rows of its last dim, by its boxes (ops/boxes.h). Boxes that differ only in their
+// offset along the last dim form a band; their columns are adjacent in the grid.
 #pragma once
 #include <algorithm>
 

@@ -34,7 +34,7 @@ struct OneQuery {
   const Sizes& n;
   const AttentionSpec& at;
   A slope;
-  const T* table;     // of the head, by bucket; null: there is none
+  const T* table;     // of the head, by bucket; null: no bias
   const int* bucket;  // of position - key
 
   A bias(i64 key, i64 position) const {

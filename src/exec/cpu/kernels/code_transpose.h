@@ -16,15 +16,15 @@ inline std::pair<i64, i64> matrix_of(const Shape& shape, int split) {
   return {rows, columns};
 }
 
-// Of n numbers, where those lie that were [n / parts, parts] and become [parts, n / parts].
+// The new index of each of n numbers when [n / parts, parts] becomes [parts, n / parts].
 inline std::vector<i64> places_apart(i64 n, i64 parts) {
   std::vector<i64> out(static_cast<size_t>(n));
   for (i64 i = 0; i < n; ++i) out[size_t(i)] = i % parts * (n / parts) + i / parts;
   return out;
 }
 
-// [rows, columns] -> [columns, rows], by tiles that stay in the cache. The rows, and the columns, may be of several
-// parts that then stand behind one another.
+// [rows, columns] -> [columns, rows], in tiles that fit into the cache. Rows, and columns, may come from several parts,
+// which are then concatenated.
 inline void transpose_codes(const u8* x, i64 rows, i64 columns, u8* y, i64 row_parts = 1, i64 column_parts = 1) {
   constexpr i64 kTile = 64;
   const std::vector<i64> row_at = places_apart(rows, row_parts), column_at = places_apart(columns, column_parts);

@@ -1,6 +1,6 @@
-// The vocabulary-parallel loss. A rank's columns are increasing global indices, so those that exist (below `vocab`)
-// come first. A label is found by the runs that they make. Labels that are not here (other ranks', padding, ignored:
-// negative) add nothing.
+// The vocabulary-parallel loss. A rank's columns have increasing global indices, so the real ones (below `vocab`) come
+// first. A label is located by the runs of these indices. Labels of other ranks, of padding, and ignored (negative)
+// ones add nothing.
 #include <algorithm>
 #include <cmath>
 

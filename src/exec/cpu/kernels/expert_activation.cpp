@@ -59,8 +59,8 @@ Kernel forward(i64 f, i64 experts) {
           }};
 }
 
-// Each sum is of the vectors in order, then of a vector's lanes. With `with_output` y may lie over dy, and du over u:
-// an element is read before it is written.
+// Each sum adds the vectors in order, then a vector's lanes. With `with_output` y may overwrite dy, and du may
+// overwrite u: each element is read before it is written.
 template <class G, class T>
 Kernel gradient(i64 f, i64 experts, bool with_output) {
   using A = accum_t<T>;

@@ -1,7 +1,7 @@
-// Rounds over blocks of the smaller operand. In a round all threads pack their share of the block. Then each takes
-// pieces of the other operand: it packs a piece, small enough for the first-level cache, and multiplies it with the
-// whole block, which stays in the second-level cache. Meanwhile the next piece's memory is fetched. Only the cut of k
-// affects rounding, and it depends on k alone.
+// Rounds over blocks of the smaller operand. In a round all threads pack the block, a share each. Then each takes
+// panels of the other operand: it packs one that fits into the L1 cache, and multiplies it with the block, which stays
+// in the L2 cache. Meanwhile the next panel is prefetched. Only the split of k affects rounding, and it depends on k
+// only.
 #include "exec/cpu/kernels/gemm.h"
 
 #include <atomic>
@@ -127,7 +127,7 @@ struct GemmRun {
         i, j, p, std::min(of.block, stays.rows - i), std::min(of.pieces, moves.rows - j), std::min(of.k, depth - p)};
   }
 
-  // A task is a piece with all of the block, or with a chunk of it if the threads would lack work.
+  // A task is a panel with the full block, or with a chunk of it if there are too few tasks for the threads.
   struct Tasks {
     i64 pieces, chunks, rows;
     i64 count() const { return pieces * chunks; }

@@ -49,8 +49,8 @@ struct Ahead {
   }
 };
 
-// Where a tile goes: rows of whole vectors, `row` elements apart, added to what is there or not. `lines`: what is
-// written next, that or where it will be copied to, rows of bytes.
+// The destination of a tile: rows of full vectors, `row` elements apart; overwritten or added to. `lines`: the memory
+// written next (the same, or its final destination), as rows of bytes.
 template <class S>
 struct Target {
   S* c;
@@ -91,7 +91,7 @@ void tile(const S* a, const S* b, i64 k, const Target<S>& to, Ahead& ahead) {
     for (i64 u = 0; u < kGroup; ++u) step();
   }
   for (i64 p = groups * kGroup; p < k; ++p) step();
-  if (to.add)  // all loads before the first store, which would hold up loads at the same place of a page
+  if (to.add)  // all loads before the first store: loads at the same page offset would wait for it
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 3

@@ -13,7 +13,7 @@ namespace {
 constexpr i64 kMost = 4096;  // rows of one product
 
 struct Operand {
-  i64 row = 0, expert = 0;  // bytes of a row, of an expert's part; 0: it has none
+  i64 row = 0, expert = 0;  // bytes of a row, of an expert's part; 0: none
 };
 
 struct Products {

@@ -38,7 +38,7 @@ class OneThread {
   int before_ = omp_get_max_threads();
 };
 
-// Whether a product was made whose implementation packs its operands into memory of its own, whatever the scratchpad.
+// Whether a product has an implementation that packs operands into its own memory, outside of the scratchpad.
 std::atomic<bool>& packs() {
   static std::atomic<bool> any = false;
   return any;
@@ -87,8 +87,8 @@ class Primitive {
   dnnl::matmul matmul_;
 };
 
-// The product cut along its longer side; all parts but the last are of `size`. The cut depends on the shape alone, not
-// on the threads, as it affects rounding.
+// The product, split along its longer side; all parts but the last have length `size`. As the split affects rounding it
+// depends only on the shape, not on the threads.
 struct Cut {
   bool columns;
   i64 size, parts;

@@ -23,8 +23,8 @@ bool has_fast_bf16();  // this CPU is faster in bf16
 MatMul own_matmul(const GemmSpec& spec);
 std::optional<MatMul> onednn_matmul(const GemmSpec& spec);
 
-// What the products made so far take beside their workspaces while they run, on all threads. Measured: oneDNN tells
-// only the implementation.
+// Memory that the products use besides their workspaces while they run, on all threads. Measured: oneDNN reports only
+// the implementation.
 i64 packed_bytes();
 
 }  // namespace megalith::cpu

@@ -1,6 +1,6 @@
-// What the norms share: their rows, weights widened once a run, and sums over all rows (dw, dc) that do not depend on
-// the thread count: rows are cut into at most 64 chunks by their number alone, each chunk sums its rows in order, then
-// chunks are added in order.
+// Shared by the norms: their rows, weights converted once per run, and sums over all rows (dw, dc) that do not depend
+// on the thread count. The number of rows determines a split into at most 64 chunks; each chunk sums its rows in order,
+// then chunks are added in order.
 #pragma once
 #include "base/threads.h"
 #include "exec/cpu/kernel.h"

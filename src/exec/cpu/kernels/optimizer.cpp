@@ -1,5 +1,5 @@
-// Kernels of Update: one pass over a parameter and its state, bound by memory. What lies in bf16 is widened, updated in
-// f32 and rounded piece by piece.
+// Kernels of Update: one pass over a parameter and its state, bound by memory bandwidth. bf16 data is converted,
+// updated in f32 and rounded chunk by chunk.
 #include <array>
 #include <cmath>
 
@@ -38,7 +38,7 @@ struct Stored {
     else
       std::copy_n(static_cast<const S*>(at) + i, n, to);
   }
-  // The same where they lie, if they are S there, else in `held`.
+  // The same in place if they have type S, else converted into `held`.
   S* seen(i64 i, i64 n, S* held) const {
     if (!narrow) return static_cast<S*>(at) + i;
     copy_to(i, n, held);
@@ -50,8 +50,8 @@ struct Stored {
   }
 };
 
-// What an update reads and writes. copy: may be null. rest: null, or what the copy lacks of the weights, which then lie
-// nowhere else. marks: null, or of each row of `width` elements of the gradient whether it is read; others are zero.
+// Memory of an update. copy: may be null. rest: null, or the low bits that the copy lacks; then there is no other copy
+// of the weights. marks: null, or for each row of `width` elements whether the gradient is read; other rows are zero.
 template <class S, class C>
 struct Tensors {
   S* w;
@@ -132,7 +132,7 @@ bool is_split(const KernelContext& context) { return context.ins[0].dtype == DTy
 
 bool is_narrow(const KernelContext& context, int in) { return context.ins[size_t(in)].dtype == DType::bf16; }
 
-// Calls f.operator()<S, C>() with the type of the arithmetic and that of the copy (S if there is none).
+// Calls f.operator()<S, C>() with the types of the arithmetic and of the copy (S if there is none).
 template <class F>
 Kernel with_types(const Update& op, const KernelContext& context, F&& f) {
   bool wide = false;  // f64, of all that is not the copy

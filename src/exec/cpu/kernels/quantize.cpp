@@ -88,7 +88,7 @@ class RandomBits {
   }
 
   u64 seed_;
-  std::vector<std::vector<i64>> index_;  // global, of each dim; none: nothing is random
+  std::vector<std::vector<i64>> index_;  // global, of each dim; none: no random rounding
 };
 
 constexpr bool has_own_amax(Scaling s) { return s == Scaling::power_of_two || s == Scaling::mx || s == Scaling::nv; }

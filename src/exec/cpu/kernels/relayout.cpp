@@ -127,8 +127,8 @@ class Mover {
   i64 share_begin(int k) const { return std::min(in_elements_, k * share()); }
   i64 share_size(int k) const { return share_begin(k + 1) - share_begin(k); }
 
-  // What is sent lies packed at the workspace's start, unless all of it is sent from where it is. (Zigzag blocks make
-  // this a matter of the rank; the larger answer is everyone's, as one plan serves all.)
+  // Sent data is packed at the workspace's start, unless all of it is sent in place. (With zigzag blocks this depends
+  // on the rank; all use the larger size, as one plan serves all.)
   i64 packed_bytes() const { return sends_in_place_ ? 0 : in_elements_ * size_; }
   bool lands_in_place() const { return lands_in_place_; }
 
@@ -141,8 +141,8 @@ class Mover {
     ticket_ = ranks_->exchange(op_.lane, sends, receives);
   }
 
-  // Messages from their places where memory order is message order, else packed: sent ones from the workspace's start
-  // on, received ones behind them.
+  // Messages are sent and received in place if memory order is message order. Others are packed: sent ones at the
+  // workspace's start, received ones after them.
   void start_pieces(const Args& a) {
     const bool sums = op_.transfer == Transfer::reduce_scatter, same = op_.transfer == Transfer::all_gather;
     std::vector<Piece> sends, receives;

@@ -1,5 +1,5 @@
-// Rotary embedding: a pair turns by the angle position * freq_i. Cosines and sines come from
-// double arithmetic: from a table made at prepare when positions are the global indices, else row by row.
+// Rotary embedding: rotates each pair by the angle position * freq_i. Cosines and sines are computed in double: in a
+// table at prepare() if positions are global indices, else row by row.
 #include <cmath>
 #include <map>
 #include <memory>

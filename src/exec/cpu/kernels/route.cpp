@@ -10,7 +10,7 @@ template <class A>
 struct RouteRow {
   const RouteSpec& at;
   i64 experts;
-  std::vector<A> score, by, sums;  // by: what the choice goes by
+  std::vector<A> score, by, sums;  // by: the score that decides the choice
   std::vector<u8> all, may, chosen, group;
 
   RouteRow(const RouteSpec& spec, i64 e)

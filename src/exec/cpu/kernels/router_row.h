@@ -38,7 +38,7 @@ void softmax_grad(const A* s, i64 n, A* ds) {
   for (i64 i = 0; i < n; ++i) ds[i] = s[i] * (ds[i] - sum);
 }
 
-// The largest of x[i] with may[i] that is not chosen yet; of equal ones the lower i. There is one, whatever x holds.
+// The index of the largest x[i] with may[i] that is not chosen yet; ties: the lower i. Always finds one, for any x.
 template <class A>
 i64 choose_largest(const A* x, const u8* may, i64 n, u8* chosen) {
   i64 best = -1;

@@ -26,7 +26,7 @@ void for_rows(i64 begin, i64 end, i64 width, F&& f) {
   }
 }
 
-// The sum of f(begin, end) over parts of `part` elements; `partial` has room for one number a part.
+// The sum of f(begin, end) over chunks of `part` elements; `partial` has room for one number per chunk.
 constexpr i64 kSumPart = 4 * kBlock;
 inline i64 sum_parts(i64 n) { return (n + kSumPart - 1) / kSumPart; }
 template <class F>

@@ -1,4 +1,4 @@
-// The gradient of a bias beside that of what stands behind it.
+// The gradient of a bias, fused into that of the op after it.
 #pragma once
 #include "base/threads.h"
 #include "exec/cpu/kernel.h"
