@@ -18,9 +18,10 @@ class RepeatedDataset : public Dataset {
   std::vector<DocumentPart> documents(i64 i) const override { return part_->documents(i % part_->size()); }
   std::vector<DatasetUse> use(i64 samples) const override {
     std::vector<DatasetUse> whole = part_->use(part_->size()), rest = part_->use(samples % part_->size());
+    const i64 times = samples / part_->size();
     for (std::size_t i = 0; i < rest.size(); ++i) {
-      rest[i].samples += whole[i].samples * (samples / part_->size());
-      rest[i].epochs += whole[i].epochs * double(samples / part_->size());
+      rest[i].samples += whole[i].samples * times;
+      rest[i].epochs += whole[i].epochs * double(times);
     }
     return rest;
   }
