@@ -9,7 +9,7 @@
 namespace megalith {
 
 BlendBuilder::BlendBuilder(BlendPlan plan) : index_(std::move(plan)) {
-  constexpr i64 kMostTasks = 16, kFewestMarks = 16;  // so many that the first of a part, made again, does not count
+  constexpr i64 kMostTasks = 16, kFewestMarks = 16;  // long enough that redoing the start of a chunk costs little
   constexpr std::size_t kMostInLanes = 500;          // of more datasets it is faster to compare only some
   const i64 marks = index_.marks() - 1;              // with samples behind them
   const bool limited = std::ranges::any_of(index_.plan_.limits, [](i64 n) { return n != GreedyBlend::kNoLimit; });

@@ -67,7 +67,7 @@ class BlendIndex {
   i64 stride_;
   StoredArray<std::int16_t> datasets_;  // of the files; empty: the rule is followed
   StoredArray<i64> samples_;
-  std::vector<i64> marks_;  // [marks, datasets]; the last one stands behind the last sample
+  std::vector<i64> marks_;  // [marks, datasets]; the last one is after the last sample
 };
 
 }  // namespace megalith

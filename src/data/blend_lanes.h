@@ -19,7 +19,7 @@ class BlendLanes {
 
   explicit BlendLanes(std::span<const double> weights) : weights_(weights), taken_(weights.size()) {}
 
-  // The lane goes on behind `sample` choices, which took `taken` samples of each dataset.
+  // The lane continues after `sample` choices, which took `taken` samples of each dataset.
   void begin(int lane, i64 sample, std::span<const i64> taken);
   void run(i64 choices);  // in each lane; those that were not begun make choices of no meaning
   std::vector<i64> taken(int lane) const;

@@ -29,7 +29,7 @@ using SourcePtr = std::shared_ptr<const TokenSource>;
 // Every file is opened once, however often a blend names it.
 class Sources {
  public:
-  // Opens what is not open yet, several at a time.
+  // Opens the files that are not open yet, several at a time.
   void open_all(const std::vector<std::string>& prefixes) {
     std::vector<std::pair<const std::string*, SourcePtr*>> missing;
     for (const std::string& prefix : prefixes)
@@ -96,8 +96,8 @@ class SplitBuilder {
     return key_.split_text.empty() ? Fraction{0, 1} : parse_split(key_.split_text)[std::size_t(key_.split)];
   }
 
-  // Those of which the split has a document: a short --split part of a small file has none. There is no training
-  // without: request() refuses that.
+  // The datasets with documents in this split: a short --split share of a small file may have none. If none has any,
+  // request() refuses to train.
   Blend with_documents(const Blend& named) const {
     if (key_.split == Split::train || key_.split_text.empty()) return named;
     Blend kept;

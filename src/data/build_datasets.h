@@ -14,9 +14,9 @@ struct Datasets {
   std::vector<std::shared_ptr<const Dataset>> valid_sets{};
 };
 
-// Opens the files and builds or loads the indices. Error (one line) on missing or damaged files, and on two ways of
-// naming data at once or none. So is a split that asks for samples but has no documents. `edit` sees every sample, by
-// its number among those of its own prefix and split.
+// Opens the files and builds or loads the indices. Error (one line) on missing or damaged files, and if data is named
+// in two ways or not at all. So it is if a split with requested samples has no documents. `edit` receives every sample,
+// with its index in its own prefix and split.
 Datasets build_datasets(const DataConfig& config, const SampleCounts& counts, const TextEdit& edit = {});
 
 // Error if the config names data in no way, or in several at once, or --seq-length or --seed is out of range.

@@ -18,7 +18,7 @@ struct FimConfig {
   double spm_rate = 0.5;          // of these, in the order suffix, prefix, middle
   std::string split_sample = {};  // the token between the fragments of a document; empty: documents stay whole
   double fragment_rate = 0;       // of the fragments that are changed
-  std::string no_prefix = {};     // what begins so is left alone; empty: nothing is
+  std::string no_prefix = {};     // data in files with this prefix is left unchanged; empty: none
   std::string prefix_token = "<fim_prefix>", middle_token = "<fim_middle>", suffix_token = "<fim_suffix>",
               pad_token = "<fim_pad>", eod_token = "<|endoftext|>";
 };

@@ -45,14 +45,14 @@ struct DatasetUse {
   bool operator==(const DatasetUse&) const = default;
 };
 
-// A part of a document that a sample holds.
+// The range of a document in a sample.
 struct DocumentPart {
   std::string prefix;            // of the files
   i64 document = 0;              // its number in them
   i64 token = 0;                 // the first of its tokens that the sample has
   i64 tokens = 0;                // so many
   i64 position = 0;              // of the first one in the sample
-  i64 byte = -1, end_byte = -1;  // in the file of tokens; -1: there is none
+  i64 byte = -1, end_byte = -1;  // byte offset in the token file; -1: there is none
   bool operator==(const DocumentPart&) const = default;
 };
 

@@ -1,6 +1,6 @@
-// Fill-in-the-middle: documents are cut in three and reordered, so that a model of what comes next learns to write what
-// is missing between two texts. Bavarian and others, "Efficient Training of Language Models to Fill in the Middle"
-// (2022), in the way of Megatron's GPTFIMDataset.
+// Fill-in-the-middle: documents are cut into three and reordered, so that a next-token model learns to fill in text
+// between two others. Bavarian and others, "Efficient Training of Language Models to Fill in the Middle" (2022), as
+// Megatron's GPTFIMDataset does it.
 #pragma once
 #include <functional>
 #include <span>
@@ -15,7 +15,7 @@ namespace megalith {
 
 // What this needs of a tokenizer. May be called by several threads.
 struct FimText {
-  std::function<i32(const std::string& token)> find;               // the id of the token written so; -1: there is none
+  std::function<i32(const std::string& token)> find;               // the id of this token; -1: there is none
   std::function<std::string(std::span<const i32> tokens)> decode;  // valid UTF-8
   std::function<std::vector<i32>(std::string_view text)> encode;   // puts nothing around the text
 };
@@ -33,7 +33,7 @@ class FillInTheMiddle {
   // Error if the tokenizer lacks one of the tokens: names its flag.
   FillInTheMiddle(FimConfig config, i64 seed, FimText text);
 
-  // The tokens keep their number: what is too long is cut off, what is too short is padded, at the end.
+  // The sample keeps its length: the end is truncated or padded.
   void operator()(i64 sample, std::vector<i32>& tokens) const;
 
  private:

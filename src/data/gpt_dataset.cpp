@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// What fills a sample that has too few tokens. Its place tells it: no token of a text is taken for it.
+// Padding of a sample with too few tokens. Its position identifies it, so no real token is mistaken for padding.
 static constexpr i32 kFill = -1;
 
 GptDataset::GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index, GptSampleOptions options,

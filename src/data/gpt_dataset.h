@@ -27,7 +27,7 @@ using TextEdit = std::function<void(i64 sample, std::vector<i32>& tokens)>;
 
 class GptDataset : public Dataset {
  public:
-  // The index must have been built from this source, an epoch of which has so many tokens (0: unknown).
+  // The index must be built from this source. `epoch tokens`: tokens of one epoch (0: unknown).
   GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index, GptSampleOptions options,
              i64 tokens_per_epoch = 0, TextEdit edit = {});
 

@@ -15,7 +15,7 @@ namespace megalith {
 
 struct GptIndexRequest {
   Range sequences;             // of the source
-  std::optional<i64> samples;  // at least so many; nothing: one epoch
+  std::optional<i64> samples;  // at least so many; none: one epoch
   i64 seq_length = 0;
   u32 seed = 1234;
   bool add_extra_token = true;  // one token more than seq_length, for the last label
@@ -24,8 +24,8 @@ struct GptIndexRequest {
 
 struct GptIndex {
   StoredArray<i32> documents;  // sequences of the source, in reading order, all epochs
-  // Every cut_stride-th cut between samples: sample j lies between cuts j and j + 1. Others follow from the one before,
-  // so an index in memory keeps a sixteenth of them.
+  // Every cut_stride-th cut between samples: sample j is between cuts j and j + 1. Other cuts are computed from the one
+  // before, so an index in memory keeps a sixteenth of them.
   StoredArray<SamplePosition> cuts;
   i64 cut_stride = 1;
   StoredArray<u32> shuffle;  // sample i that is asked for is sample shuffle[i]

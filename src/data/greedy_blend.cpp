@@ -69,7 +69,7 @@ void GreedyBlend::compare(int line) {
   compared_.push_back({l.weight, double(l.taken), line});
 }
 
-// Where it will be compared in this window; nowhere if that is not before the next.
+// The time in this window at which it is compared; none if that is not before the next window.
 void GreedyBlend::place(int line) {
   const double reached = reached_at(lines_[std::size_t(line)]);
   if (reached >= double(end_)) return;
@@ -140,7 +140,7 @@ int GreedyBlend::next() {
   if (reached_at(line) < double(sample_ + 1)) {
     chosen.taken = double(line.taken);
   } else {
-    const Compared& last = compared_.back();  // field by field: what was just written in parts is read in these parts
+    const Compared& last = compared_.back();  // field by field, in the sizes in which they were just written
     chosen.weight = last.weight, chosen.taken = last.taken, chosen.line = last.line;
     compared_.pop_back();
     place(number);

@@ -19,12 +19,12 @@ class GreedyBlend {
  public:
   static constexpr i64 kNoLimit = std::numeric_limits<i64>::max();
 
-  // `limits`: how many samples each dataset has (kNoLimit: enough); datasets of one weight have one limit. Goes on
-  // behind `sample` choices of the rule, which took `taken` samples of each dataset.
+  // `limits`: how many samples each dataset has (kNoLimit: enough); datasets of equal weight have equal limits.
+  // Continues after `sample` choices of the rule, which took `taken` samples of each dataset.
   GreedyBlend(std::span<const double> weights, std::span<const i64> limits, i64 sample, std::span<const i64> taken);
 
-  // The dataset of the next sample; its number there is taken()[dataset] before the call. Some dataset must have
-  // samples left.
+  // The dataset of the next sample; the sample's index in it is taken()[dataset] before the call. Some dataset must
+  // have samples left.
   int next();
   void go_to(i64 sample) {
     while (sample_ < sample) next();

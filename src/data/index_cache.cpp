@@ -52,7 +52,7 @@ std::optional<GptIndex> load(const CachedFiles& files, const GptArrays& arrays) 
                   .shuffle = stored<u32>(shuffle, arrays.shuffle)};
 }
 
-// The whole sample index, from the few cuts that an index in memory holds.
+// The full sample index, computed from the few cuts of an index in memory.
 void save_cuts(const std::string& path, const NpyArray& array, const SampleStream& stream) {
   NpyWriter file(path, array);
   SampleCutter cutter(stream, {0, 0}, SampleCutter::kMostAhead);

@@ -9,7 +9,7 @@
 
 namespace megalith {
 
-// What is being built, beside the request.
+// Describes an index besides the request.
 struct IndexKey {
   const DataConfig& config;
   Split split;

@@ -21,7 +21,7 @@ T load(const u8* at) {
   return value;
 }
 
-// True if `value` is a whole number that an i32 can hold.
+// True if `value` is an integer that fits into i32.
 template <class T>
 bool fits_i32(T value) {
   constexpr i64 lowest = std::numeric_limits<i32>::min(), highest = std::numeric_limits<i32>::max();

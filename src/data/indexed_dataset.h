@@ -16,7 +16,7 @@ namespace megalith {
 
 class IndexedDataset : public TokenSource {
  public:
-  // Of .idx so much stays mapped while tokens are read, at most: what the kernel brings in around two places.
+  // The most bytes of .idx that stay mapped while tokens are read: the pages around two positions.
   static constexpr i64 kKeptBytes = i64{4} << 20;
 
   // Opens PREFIX.idx and PREFIX.bin. Error, naming the file, if one is missing, foreign, truncated or inconsistent.

@@ -1,5 +1,5 @@
-// Writes Megatron's indexed dataset: PREFIX.bin as tokens come, PREFIX.idx at the end. Both have temporary names until
-// finish(). Memory does not grow with what is written.
+// Writes Megatron's indexed dataset: PREFIX.bin as tokens arrive, PREFIX.idx at the end. Both have temporary names
+// until finish(). Memory does not grow with the size of the data.
 #pragma once
 #include <span>
 #include <string>
@@ -13,7 +13,7 @@ namespace megalith {
 
 class IndexedDatasetWriter {
  public:
-  // Error if the files cannot be created. Nothing that already has the final names is touched before finish().
+  // Error if the files cannot be created. Existing files with the final names are unchanged until finish().
   IndexedDatasetWriter(std::string prefix, TokenType type);
 
   // Appends one sequence to the document under way. Error if a token does not fit the type.

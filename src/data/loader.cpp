@@ -55,7 +55,7 @@ Batch DataLoader::read(i64 first, const std::vector<i64>& indices) const {
   std::vector<i64>& rows = batch.longs("rows");
   for (i64 r = 0; r < batch.sequences; ++r) {
     rows.push_back(first + r);
-    if (indices[std::size_t(r)] < 0) continue;  // zeros, none of which counts
+    if (indices[std::size_t(r)] < 0) continue;  // zeros, which are not counted
     dataset_->get(indices[std::size_t(r)], SampleRow(batch, r));
   }
   return batch;

@@ -74,7 +74,7 @@ class DataLoader final : public BatchSource {
   std::vector<Slot> ahead_;    // batch n is in slot n modulo their number
   i64 begun_ = 0, taken_ = 0;  // batches that workers have begun, and that were handed out
   bool ends_ = false;
-  std::vector<std::jthread> workers_;  // last, so that they end before what they use
+  std::vector<std::jthread> workers_;  // last, so the threads end before the members they use
 };
 
 // The loader's settings that the data's config holds; an order from outside is that of the training set only.

@@ -8,7 +8,7 @@
 namespace megalith {
 
 // Samples of some documents of a source: `document_begins` has the first sentence of each and, last, the end. samples:
-// at least so many; nothing: one epoch.
+// at least so many; none: one epoch.
 using MakeMasked = std::function<std::shared_ptr<const Dataset>(
     std::shared_ptr<const TokenSource> sentences, const std::vector<i64>& document_begins, std::optional<i64> samples)>;
 

@@ -21,9 +21,9 @@ struct MaskingConfig {
 // Positions in the text that are masked together, in order.
 using MaskedSpan = std::vector<i64>;
 
-// Draws runs of words and masks them; mask(position) is called for each masked position as it is drawn, and may draw
-// itself. `special` are ids that are never masked and end words; `target`: the length that was aimed at. The spans come
-// in the order of their positions.
+// Draws runs of words and masks them. mask(position) is called for each masked position when it is drawn, and may draw
+// random numbers too. `special` ids are never masked and end words; `target`: the intended length. Spans are in the
+// order of their positions.
 std::vector<MaskedSpan> mask_words(std::span<const i32> text, i64 target, std::span<const i32> special,
                                    const MaskingConfig& config, RandomState& random,
                                    const std::function<void(i64)>& mask);

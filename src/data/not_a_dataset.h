@@ -4,8 +4,8 @@
 
 namespace megalith {
 
-// Error where PREFIX.idx or PREFIX.bin is not there and it can be told what was meant: one of the two files, a text, a
-// folder, a name in quotes.
+// Error if PREFIX.idx or PREFIX.bin is missing and the likely mistake is recognised: one of the two files, a text file,
+// a folder, a quoted name.
 void check_is_dataset(const std::string& prefix);
 
 }  // namespace megalith

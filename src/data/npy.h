@@ -21,7 +21,7 @@ struct NpyArray {
 // Everything before the data, a multiple of 64 bytes.
 std::string npy_header(const NpyArray& array);
 
-// Writes a file part by part. Other processes and threads see it whole or not at all, and may write it too.
+// Writes a file in chunks. Other processes and threads see the complete file or none, and may write the same one.
 class NpyWriter {
  public:
   NpyWriter(const std::string& path, const NpyArray& array);
@@ -42,7 +42,7 @@ void save_npy(const std::string& path, const NpyArray& array, std::span<T> data)
   writer.finish();
 }
 
-// A file that holds exactly this array, behind npy_header's bytes; null if it is missing or anything else.
+// Maps a file that has exactly this array after npy_header's bytes; null if it is missing or different.
 std::shared_ptr<const MappedFile> map_npy(const std::string& path, const NpyArray& array);
 
 }  // namespace megalith

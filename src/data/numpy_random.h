@@ -31,8 +31,8 @@ class RandomState {
   // How many tries a success of probability p < 1/3 takes: RandomState.geometric(p).
   i64 geometric(double p);
 
-  // numpy.random.RandomState.shuffle, in place. While some draws' exchanges are made the next draws' are on their way
-  // from memory: what they touch is anywhere.
+  // numpy.random.RandomState.shuffle, in place. Exchanges of some draws overlap with prefetching for the next: their
+  // addresses are random.
   template <class T>
   void shuffle(std::span<T> values) {
     constexpr u64 kWide = u64{1} << 32;

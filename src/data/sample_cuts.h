@@ -14,8 +14,8 @@ struct SamplePosition {
   bool operator==(const SamplePosition&) const = default;
 };
 
-// What is cut, and how long a sample is. With an extra token a sample holds seq_length + 1 tokens and shares one with
-// the next.
+// What is cut into samples, and a sample's length. With an extra token a sample has seq_length + 1 tokens and shares
+// one with the next.
 struct SampleStream {
   const TokenSource& source;
   std::span<const i32> documents;
@@ -23,7 +23,7 @@ struct SampleStream {
   bool add_extra_token;
 };
 
-// Goes from cut to cut. A cut lies where so many tokens precede it, whatever was cut between.
+// Moves from cut to cut. A cut is after so many tokens, wherever the earlier cuts were.
 class SampleCutter {
  public:
   // `from`: a cut. Lengths are fetched for `ahead` documents at once, at most kMostAhead.

@@ -1,5 +1,5 @@
-// Which samples a data-parallel rank reads next, from the number of samples that all ranks have consumed so far.
-// Nothing else is remembered, so that training resumes from that number alone.
+// The samples that a data-parallel rank reads next, computed from the number of samples that all ranks have consumed.
+// There is no other state, so training resumes from that number alone.
 #pragma once
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@ struct SamplerConfig {
   i64 data_parallel_size = 1;
   bool data_sharding = true;  // cyclic only: each rank keeps to its own part of the dataset
   std::string order_file{};   // external only: .npy of int64 sample numbers
-  bool fills_last = false;    // single only: the last chunk may be incomplete, -1 stands for what it lacks
+  bool fills_last = false;    // single only: the last chunk may be incomplete, filled with -1
 };
 
 class Sampler {

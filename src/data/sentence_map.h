@@ -8,7 +8,7 @@
 namespace megalith {
 
 struct SentenceMapRequest {
-  std::optional<i64> samples = {};  // epochs go on until there are so many; nothing: one epoch
+  std::optional<i64> samples = {};  // repeats epochs up to this many; none: one epoch
   i64 max_length = 0;               // tokens of a sample without the special ones
   double short_probability = 0;     // of a sample with a shorter target; it is rounded to one in so many
   u32 seed = 1234;

@@ -1,4 +1,4 @@
-// Samples of whole conversations: as many as fit share a sample, and none sees another.
+// Samples of complete conversations: several are packed into a sample, and none attends to another.
 #pragma once
 #include <memory>
 #include <optional>
@@ -29,13 +29,13 @@ struct SftReport {
   i64 left_out = 0;     // conversations left out, being too long or with nothing to learn left
 };
 
-// Each epoch takes the conversations in an order of its own, packs them (first fit) and shuffles the samples. All of it
-// is from the seed alone, so it is the same whatever the number of ranks. In a sample a conversation of n tokens takes
-// n - 1 places, as its last token is only a label. Positions restart with each, and document_starts keep them apart.
-// What is left of a sample is padding: a document of its own outside the loss.
+// Each epoch has its own order of conversations, packs them (first fit) and shuffles the samples. All randomness is
+// from the seed, so it does not depend on the number of ranks. In a sample a conversation of n tokens takes n - 1
+// positions, as its last token is only a label. Positions restart with each conversation, and document_starts separate
+// them. The rest of a sample is padding: a separate document, excluded from the loss.
 class SftDataset : public Dataset {
  public:
-  // `samples`: at least so many, in whole epochs; nothing: one epoch. Error if no conversation fits.
+  // `samples`: at least so many, in complete epochs; none: one epoch. Error if no conversation fits.
   SftDataset(std::vector<SftPart> parts, const DataConfig& config, std::optional<i64> samples);
 
   i64 size() const override { return i64(begins_.size()) - 1; }

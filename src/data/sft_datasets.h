@@ -12,8 +12,8 @@ namespace megalith {
 using ReadConversations = std::function<std::shared_ptr<const Conversations>(const std::string& file)>;
 using TellReport = std::function<void(Split split, const SftReport& report)>;
 
-// The data's flags mean what they mean for text: --data-path with --split, or paths for each split, with weights or
-// not. But the paths are files that `read` reads, each once. `tell` is called for each set. Error as build_datasets.
+// Data flags have the same meaning as for text: --data-path with --split, or paths for each split, with or without
+// weights. But `read` reads the files, each once. `tell` is called for each set. Error as build_datasets.
 Datasets build_sft_datasets(const DataConfig& config, const SampleCounts& counts, const ReadConversations& read,
                             const TellReport& tell);
 

@@ -12,8 +12,8 @@ struct SftShare {
   double weight = 0;
 };
 
-// Without weights an epoch holds each conversation once. With weights it has as many conversations in all, of which
-// each file gives its share; a file goes on where the epoch before left it and is shuffled anew when it is through.
+// Without weights an epoch has each conversation once. With weights it has the same number of conversations, divided
+// among the files by weight. Each file continues where the previous epoch stopped, and is reshuffled at its end.
 class SftOrder {
  public:
   SftOrder(std::vector<SftShare> shares, u32 seed);

@@ -1,4 +1,4 @@
-// An array that is read only: in memory of its own or in a mapped file. Copies share what they hold.
+// A read-only array, in its own memory or in a mapped file. Copies share the data.
 #pragma once
 #include <memory>
 #include <span>

@@ -33,7 +33,7 @@ class T5Dataset {
 
   i64 size() const { return i64(map_.size()); }
   std::span<const SentenceSpan> map() const { return map_.all(); }
-  // Error if there is no such sample, if it needs more sentinels than there are, or if it does not fit the decoder.
+  // Error if there is no such sample, if it needs more sentinels than exist, or if it does not fit into the decoder.
   T5Sample get(i64 i) const;
 
  private:

@@ -20,7 +20,7 @@ class TokenSource {
     for (std::size_t i = 0; i < sequences.size(); ++i) out[i] = i32(length(sequences[i]));
   }
 
-  // Where a token of a sequence lies in the file of tokens, in bytes; -1: there is no such file.
+  // Byte offset of a sequence's token in the token file; -1: there is no such file.
   virtual i64 byte_of(i64 /*sequence*/, i64 /*token*/) const { return -1; }
 
   // Tokens offset .. offset + out.size() - 1 of a sequence. Error if they are not all there.

@@ -1,4 +1,4 @@
-// What a program that runs a model says of the token behind its last one.
+// Logits of a program for the token after its last one.
 #pragma once
 #include <vector>
 

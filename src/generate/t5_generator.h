@@ -16,7 +16,7 @@ class T5Generator {
 
   ModelState& weights() { return *state_; }
 
-  // Reads a text; the answer starts anew. Error if it is not of `source` tokens, or holds an id outside the vocabulary.
+  // Encodes a text and starts a new answer. Error unless it has `source` tokens, all within the vocabulary.
   void read(std::span<const i32> text);
   // The decoder reads one token more: the logits of the token behind it. Error after `length` tokens.
   std::vector<float> next(i32 token);

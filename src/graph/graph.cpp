@@ -58,7 +58,7 @@ std::string print(const Graph& g) {
   return out;
 }
 
-// What the nodes before have done.
+// The state after the previous nodes.
 struct Past {
   std::set<Value> defined;
   std::set<Value> stale;            // whose memory holds a later value

@@ -18,13 +18,13 @@ std::string_view name_of(Phase p);
 enum class Role : u8 { activation, input, parameter, main_parameter, gradient, optimizer, cache, scalar, kept };
 std::string_view name_of(Role r);
 
-// A piece of a leaf that has a name of its own: leaves packed of several parameters keep each one's name.
+// A named part of a leaf: leaves in which several parameters are packed keep each one's name.
 struct LeafPart {
   std::string name;
-  Shape shape;  // parts lie one after another, and fill the leaf
+  Shape shape;  // parts are consecutive and fill the leaf
 };
 
-// Where a leaf lies in the memory of a larger one; bucket: none.
+// The position of a leaf within the memory of a larger one; no bucket: none.
 struct InBucket {
   Value bucket;
   i64 element = 0;  // of the bucket's local memory
@@ -37,7 +37,7 @@ struct ValueInfo {
   bool wants_grad = false;
   DType grad_dtype = DType::f32;  // of its cotangent: the value's own, but accumulation precision for parameters
   Role role = Role::activation;
-  std::vector<LeafPart> parts = {};  // of a leaf; none: it is of one piece
+  std::vector<LeafPart> parts = {};  // of a leaf; none: it is not packed
   InBucket bucket = {};              // of a leaf
   bool host = false;                 // of a leaf: it lies in the host's memory
 };

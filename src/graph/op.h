@@ -45,8 +45,8 @@ struct Cost {
   double flops = 0, bytes = 0;  // bytes read and written if every operand moves once
 };
 
-// Result `out` may take the memory of input `in` when nobody needs it later; `must`: it is that memory, updated in
-// place; `view`: it is that memory, unchanged, so both may be read as long as either is needed.
+// Result `out` may reuse the memory of input `in` if that has no later reader; `must`: it is updated in place; `view`:
+// the same memory, unchanged, so both may be read while either is live.
 struct Alias {
   int out, in;
   bool must = false, view = false;

@@ -11,7 +11,7 @@ struct Origin {
   i64 layer = -1;              // of a stack; -1: of none
   std::string stack = {};      // which, where a model has several: "encoder"
   bool recomputed = false;     // a repetition that the pass `recompute` made
-  bool norm = false;           // the module's norm of the residual stream, or of what it gives to the stream
+  bool norm = false;           // the module's norm: of its input from the stream, or of its output
   bool up_projection = false;  // of multi-head latent attention: makes queries, keys and values of the latents
   bool operator==(const Origin&) const = default;
 };

@@ -46,7 +46,7 @@ std::vector<Type> StageTerm::infer(const InferArgs& a) const {
   return {t};
 }
 
-// Equal bits either way: nothing is moved. A reduction leaves its result where its terms were.
+// The bits are equal either way, so nothing moves. A reduction leaves its result in place of its terms.
 std::vector<Alias> Relayout::aliases() const {
   if (into) return {{0, 1, true}};
   if (in_place) return {{0, 0, true}};

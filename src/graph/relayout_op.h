@@ -11,8 +11,8 @@ struct Relayout {  // x -> x, in another layout
   State from, to;
   Order from_order = Order::block, order = Order::block;
   Transfer transfer = Transfer::none;
-  // 0: done when the node is done. Others: begun by the node and ended by a Wait, in a queue of its own beside the work
-  // between the two.
+  // 0: complete when the node is. Others: the node starts it in a separate queue, and a Wait ends it; work between the
+  // two overlaps it.
   int lane = 0;
   bool in_place = false;         // a reduction of a leaf that nobody reads afterwards: the result is in its memory
   bool into = false;             // (x, leaf): the result becomes the leaf's value
@@ -38,9 +38,8 @@ struct Relayout {  // x -> x, in another layout
   std::vector<int> group(const Mesh& mesh, const Coord& coord) const;
 };
 
-// The end of a relayout that was begun on a lane. Wait(y, x) -> y. After it y may be read. Until then neither x nor y
-// may be reused. (Without x where the result is in x's memory.) Where y is a leaf, another program has begun to move
-// something into it.
+// The end of a relayout on a lane: Wait(y, x) -> y. After it y may be read. Until then neither x nor y may be reused.
+// (Without x if the result is in x's memory.) If y is a leaf, another program started the transfer into it.
 struct Wait {
   static constexpr std::string_view name = "wait";
   bool first_only = false;  // as the relayout's
@@ -56,7 +55,7 @@ struct Wait {
 // Whether a run of the op's program carries it out. `first`: it is a step's first micro-batch.
 bool is_carried_out(const AnyOp& op, bool first);
 
-// What each pipeline stage has of its own, which its type can't tell, as a term of the sum over the stages.
+// A value that each pipeline stage has of its own, which its type can't express, as a term of the sum over stages.
 struct StageTerm {
   static constexpr std::string_view name = "stage_term";
   void fields(auto&&) const {}
@@ -66,8 +65,8 @@ struct StageTerm {
   std::vector<Alias> aliases() const { return {{.out = 0, .in = 0, .view = true}}; }
 };
 
-// Many leaves as the bucket that they lie in: bucket, leaves... -> bucket. Reads and moves nothing; says that the
-// leaves are done.
+// Many leaves as the bucket that contains them: bucket, leaves... -> bucket. Moves no data; states that the leaves are
+// complete.
 struct JoinBucket {
   static constexpr std::string_view name = "join_bucket";
   void fields(auto&&) const {}
@@ -77,8 +76,8 @@ struct JoinBucket {
   std::vector<Alias> aliases() const { return {{0, 0, true}}; }
 };
 
-// A value in the memory of a leaf and in its element type, rounded to nearest even: a sum made in lower precision goes
-// back to where its terms were, state to where it is kept. x, leaf -> x. Nobody may read the leaf afterwards.
+// A value written to a leaf's memory in its element type, rounded to nearest even: a sum made in lower precision
+// returns to its terms' leaf, and state to its own. x, leaf -> x. The leaf may not be read afterwards.
 struct PutBack {
   static constexpr std::string_view name = "put_back";
   void fields(auto&&) const {}

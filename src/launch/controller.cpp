@@ -40,7 +40,7 @@ void Controller::tick(double now) {
   if (verdict_) return;
   if (state_ != State::gathering && all_exited()) decide(now);
   if (state_ == State::running) look_for_hang(now);
-  if (state_ == State::running) look_for_growth(now);
+  if (state_ == State::running) look_for_growth();
   if (verdict_ || state_ != State::gathering) return;
   if (told_ != 0) return end_told();
   if (!waits_since_) waits_since_ = now;

@@ -67,7 +67,7 @@ class Controller {
 
   void start(int world);
   int world_now() const;  // ranks that could start; 0: too few
-  void look_for_growth(double now);
+  void look_for_growth();
   bool leaves_out(const Exit& cause, Meaning m);
   void stop(double now, bool is_hang = false);
   void exited(const Exit& e, double now);

@@ -57,7 +57,7 @@ void Controller::start(int world) {
 
 // Behind a snapshot, so that little is done again; with a --save the ranks save as well. Before its first step a
 // generation is left alone.
-void Controller::look_for_growth(double now) {
+void Controller::look_for_growth() {
   if (!rules_.is_elastic() || !has_stepped_ || world_now() <= world_) return;
   if (grows_behind_ < 0) grows_behind_ = furthest_;
   const i64 steps = rules_.snapshot_steps;

@@ -92,8 +92,8 @@ constexpr AxisSet atoms_of(int dense) {
 // Whether all are parts of one dense axis.
 constexpr bool is_of_one(AxisSet axes) { return !axes.empty() && atoms_of(dense_axis(*axes.begin())).has(axes); }
 
-// "dp tp_kv". A dense axis that is there as a whole has its own name, else its atoms have theirs. `used`: the axes that
-// count, as those of one rank do not (Mesh::used); of a dense axis without any, parts have no name.
+// "dp tp_kv". A complete dense axis has its own name; otherwise its atoms are named. `used`: the axes that count, as
+// those of one rank do not (Mesh::used); if a dense axis has none, its parts have no name.
 std::string to_string(AxisSet axes, AxisSet used = kAllAxes);
 
 }  // namespace megalith

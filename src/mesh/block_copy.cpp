@@ -76,7 +76,7 @@ void for_boxes(const Shape& shape, i64 begin, i64 n,
   const i64 end = begin + n;
   Shape offset(rank), box(rank);
   while (begin < end) {
-    // The outermost dimension along which whole slices lie ahead; all inner coordinates are 0 there.
+    // The outermost dimension along which complete slices remain; all inner coordinates are 0 there.
     std::size_t d = rank - 1;
     while (d > 0 && begin % strides[d - 1] == 0 && end - begin >= strides[d - 1]) --d;
     const i64 outer = d > 0 ? strides[d - 1] : end;  // the run stays inside one slice of the dimension above

@@ -25,7 +25,7 @@ struct StridedBlock {
 
 // The elements that two boxes of the same tensor hold: how many along each dimension, and where in either's memory.
 struct CommonPart {
-  Shape size;  // 0 along a dimension: they hold none
+  Shape size;  // 0 along a dimension: they are empty
   i64 from_start = 0, to_start = 0;
 };
 CommonPart common_part(const StridedBlock& from, const StridedBlock& to);
@@ -38,7 +38,7 @@ void copy_block(const Shape& size, const Shape& from_strides, const std::byte* f
 i64 copy_common(const StridedBlock& from, const std::byte* from_data, const StridedBlock& to, std::byte* to_data,
                 i64 element);
 
-// All that boxes hold, together; of more than can be counted, as many as can.
+// The total number of elements of the boxes, or the largest number if it overflows.
 template <class B>
 i64 elements_of(const std::vector<B>& boxes) {
   i64 elements = 0;
@@ -47,10 +47,10 @@ i64 elements_of(const std::vector<B>& boxes) {
   return elements;
 }
 
-// Whether boxes, each an offset and a shape within the tensor's, hold each of its elements once; dimensions that are
-// not 1 at most 8, or one box. In time that grows with the boxes: they do if they have as many elements and, of their
-// corners, only the tensor's own are met an odd number of times. (The corners' parity says that each element is held an
-// odd number of times, their number then that it is once.)
+// Whether boxes, each an offset and a shape within the tensor, cover each of its elements exactly once. At most 8
+// dimensions that are not 1, or one box. Takes linear time: they do if they have as many elements, and if, of their
+// corners, only the tensor's own occur an odd number of times. (The parity of the corners shows that each element is
+// covered an odd number of times. The total number shows that it is once.)
 template <class B>
 bool tiles(const Shape& whole, const std::vector<B>& boxes) {
   const i64 elements = elements_of(boxes);
@@ -85,7 +85,7 @@ void for_boxes(const Shape& shape, i64 begin, i64 n,
 // The box as maximal runs of elements that follow each other: f(first element in the tensor, elements).
 void for_runs(const Shape& shape, const Shape& offset, const Shape& box, const std::function<void(i64, i64)>& f);
 
-// `rows` runs of elements, each `step` behind the one before.
+// `rows` runs of elements, each `step` after the previous one.
 struct Strip {
   i64 begin, run, step, rows;
 };

@@ -1,7 +1,7 @@
-// How a logical tensor lies over the ranks of a mesh: for each dim the ordered axes that split it, and the axes over
-// which it is Partial, Copy or Max. Partial: a sum not yet reduced. Copy: equal bits, each rank does its own part of
-// the work with it. An axis named nowhere is Same (equal bits, every rank does the same work with it). docs/layouts.md
-// tells the whole story.
+// How a logical tensor is distributed over the ranks of a mesh: for each dim the ordered axes that split it, and the
+// axes over which it is Partial, Copy or Max. Partial: a sum not yet reduced. Copy: equal bits, each rank does its own
+// part of the work with it. An axis that is not named is Same (equal bits, every rank does the same work with it). See
+// docs/layouts.md.
 #pragma once
 #include <array>
 #include <initializer_list>
@@ -13,14 +13,14 @@
 
 namespace megalith {
 
-// zigzag: of 2n chunks, rank k holds chunks k and 2n-1-k, in that order. ragged: which part of a dim a rank holds, and
-// how much of it there is, is known from data alone (ops/ragged.h); so no relayout takes it, and it has no indices.
+// zigzag: of 2n chunks, rank k holds chunks k and 2n-1-k, in that order. ragged: the data decides which part of a dim a
+// rank holds, and its size (ops/ragged.h). So no relayout takes it, and it has no indices.
 enum class Order : u8 { block, zigzag, ragged };
 
 struct AxisUse {
   Axis axis;
   Order order = Order::block;
-  // By how many ranks the parts have been handed on: of n, rank k holds the part of rank k - rotated (modulo n).
+  // By how many ranks the parts were rotated: of n, rank k holds the part of rank k - rotated (modulo n).
   int rotated = 0;
   bool operator==(const AxisUse&) const = default;
 };

@@ -1,5 +1,5 @@
-// The atoms of two views. An axis of a view ends at a cut: after so many neighbouring ranks. Between two cuts, of
-// whichever view, lies one atom.
+// The atoms of the two views. An axis of a view ends at a cut: after so many neighbouring ranks. An atom is between two
+// successive cuts of either view.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ Cuts expert_cuts(const MeshSizes& s) { return {s.etp, i64(s.etp) * s.ep, s.stage
 
 int axis_at(const Cuts& cuts, i64 cut) { return int(std::ranges::lower_bound(cuts, cut) - cuts.begin()); }
 
-// None if a cut is no multiple of the one before.
+// None if a cut is no multiple of the previous one.
 std::optional<Mesh> atoms(const MeshSizes& s) {
   const Cuts dense = dense_cuts(s), expert = expert_cuts(s);
   Cuts all = dense;

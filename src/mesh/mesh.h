@@ -29,8 +29,8 @@ struct Mesh {
   std::vector<std::vector<int>> groups(AxisSet axes) const;       // those lists of all ranks
 };
 
-// The sizes of both views. The ranks are dp x cp x tp_kv x tp_rep x pp; ep and etp divide those of a stage once more,
-// and edp is what they leave.
+// The sizes of both views. The ranks are dp x cp x tp_kv x tp_rep x pp; ep and etp divide those of a stage in another
+// way, and edp is the quotient.
 struct MeshSizes {
   int dp = 1, cp = 1, tp_kv = 1, tp_rep = 1, pp = 1;
   int ep = 1, etp = 0;  // etp 0: tp

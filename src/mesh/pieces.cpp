@@ -12,7 +12,7 @@ Block block_of(const Mesh& mesh, const Shape& shape, const Layout& layout, const
 
 namespace {
 
-struct Stretch {  // of one dim: consecutive indices that both blocks hold, by their local places
+struct Stretch {  // of one dim: consecutive indices in both blocks, by local positions
   i64 from, to, length;
 };
 

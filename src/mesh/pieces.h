@@ -1,5 +1,5 @@
-// What goes from rank to rank when a value changes its layout: the boxes that one rank's old block and another's new
-// block have in common. Interpreters move them; nothing here does.
+// The messages of a relayout: the boxes that are both in one rank's old block and in another's new block. Interpreters
+// move them; this code does not.
 #pragma once
 #include <algorithm>
 #include <vector>

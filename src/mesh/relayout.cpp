@@ -35,8 +35,8 @@ static std::optional<Transfer> transfer(State from, State to) {
 
 namespace {
 
-// Refuses a part of a split in zigzag order or rotated: only the whole can leave or come. Parts of one rank are none.
-// Refuses all of a ragged one.
+// Refuses a part of a zigzag or rotated split: only the complete split can be added or removed. Parts of one rank do
+// not count. Refuses every part of a ragged split.
 void check_whole(const Mesh& mesh, const AxisList& dim, AxisSet axes, int number) {
   for (size_t i = 0; i < dim.size();) {
     const SplitOver s = dim.split_from(i);
@@ -83,7 +83,7 @@ AxisUse leave(const Mesh& mesh, AxisList& dim, AxisSet axes, int number) {
   return last;
 }
 
-// Puts `split` innermost. Parts of one rank lie in mesh order, so that what left comes back to its place.
+// Puts `split` innermost. Parts of one rank are in mesh order, so a removed and added split returns to its position.
 void come(const Mesh& mesh, AxisList& dim, const SplitOver& split, int number) {
   for (Axis a : split.axes) {
     auto at = dim.end();

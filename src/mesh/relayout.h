@@ -33,9 +33,9 @@ struct RelayoutPlan {
   int from_rotated = 0;  // likewise
 };
 
-// Brings `axes`, which act as one group, to `to` (with `order` and `rotated` when that is a split). Errors: the axes
-// are in different states; no way leads there; a dim does not divide; the axes are not the innermost of their dim, or
-// only a part of a zigzag or rotated split.
+// Changes `axes`, as one group, to state `to` (with `order` and `rotated` for a split). Errors: the axes are in
+// different states; there is no such relayout; a dim is not divisible; the axes are not the innermost of their dim, or
+// are only a part of a zigzag or rotated split.
 RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, AxisSet axes, State to,
                            Order order = Order::block, int rotated = 0);
 

@@ -68,8 +68,7 @@ std::string describe(const LayoutRule& rule, Axis a, const States& states) {
                      list);
 }
 
-// The rule for one axis: the state it leaves on each result; a cut letter gives Split by itself where the result has
-// it.
+// The rule for one axis: the resulting state of each result. A split letter gives Split if the result has it.
 struct Outcome {
   State put;     // on every result, unless cut
   char cut = 0;  // the work is cut along this letter

@@ -1,6 +1,6 @@
 // The layout rule of an op is one line of data; infer_layouts() is the one function that reads it. The rule says which
-// dims of the results come from which dims of the inputs. It says where the op is linear, and which dims it needs
-// whole. docs/layouts.md, section 2.
+// dims of the results correspond to which dims of the inputs. It says where the op is linear, and which dims must not
+// be split. docs/layouts.md, section 2.
 #pragma once
 #include <initializer_list>
 #include <string>
@@ -37,7 +37,7 @@ struct Result {
 // The results' shapes and layouts, or an Error that names the spec, the axis and the states.
 std::vector<Result> infer_layouts(const LayoutRule& rule, const std::vector<Operand>& ins);
 
-// Merging or splitting neighbouring dims, "sb(gd)->sbgd": `sizes` gives the letters' sizes. A rank's part must stay one
+// Merges or splits neighbouring dims, "sb(gd)->sbgd": `sizes` gives the letters' sizes. A rank's part must remain one
 // block.
 Result infer_reshape(const Mesh& mesh, const std::string& spec, const std::vector<std::pair<char, i64>>& sizes,
                      const Operand& in);

@@ -9,8 +9,8 @@
 namespace megalith {
 namespace {
 
-// Megatron's pair (left, right): keys before and after the query. The query itself comes on top, so W,0 is a window of
-// W + 1 keys.
+// Megatron's pair (left, right): keys before and after the query. The query itself is not counted, so W,0 is a window
+// of W + 1 keys.
 std::string window_of_pair(std::string_view text) {
   std::string pair;
   for (const char c : text)

@@ -1,4 +1,4 @@
-// What a model is, in numbers. Names and meanings are Megatron's flags; 0 stands for "derived" until resolve() fills it
+// The sizes and options of a model. Names and meanings are Megatron's flags; 0 means "derived" until resolve() fills it
 // in.
 #pragma once
 #include <string>
@@ -80,9 +80,8 @@ struct ModelConfig {
   T5ModelConfig t5 = {};
   RetroModelConfig retro = {};
 
-  // Fills in what is derived (members that are 0), by Megatron's formulas; twice is the same as once. What cannot be
-  // derived, such as a head width where the heads do not divide the hidden size, stays 0: the compatibility rules
-  // refuse it.
+  // Fills in derived values (members that are 0), by Megatron's formulas; idempotent. Values that cannot be derived,
+  // such as a head width where the heads do not divide the hidden size, stay 0: the compatibility rules refuse them.
   void resolve(i64 tensor_model_parallel_size = 1);
 
   bool is_t5() const { return architecture == Architecture::t5; }

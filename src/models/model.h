@@ -1,5 +1,5 @@
-// What a model is to a step: blocks in a row, of which pieces are built, forward only, as graph. All else that a run
-// needs of it (gradients, optimizer state, checkpoints, memory, flops) follows from what the building declares.
+// The interface of a model to a step: a sequence of blocks, built in pieces, forward only, as a graph. All else that a
+// run needs (gradients, optimizer state, checkpoints, memory, flops) is derived from what the build declares.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -15,8 +15,8 @@
 
 namespace megalith {
 
-// An array of a batch that the model reads: a leaf of the same name, with the piece's suffix, [s,b] of the whole batch,
-// or [b] where it has one value a sequence.
+// An array of a batch that the model reads. Its leaf has the same name and the piece's suffix: [s,b] of the full batch,
+// or [b] for one value per sequence.
 struct DataInput {
   std::string name;
   bool required = true;                                 // false: read where the batch has it
@@ -30,7 +30,7 @@ struct DataInput {
 // another mask, has a step's micro-batches read before the first of them runs.
 inline constexpr const char* kStepTokens = "step_tokens";
 
-// A run of blocks, [first, last), such as one that a pipeline stage holds.
+// A range of blocks, [first, last), such as one that a pipeline stage holds.
 struct ModelPiece {
   int first = 0, last = 0;
   std::string suffix = {};  // of its data leaves' names, where a rank has several pieces
@@ -47,7 +47,7 @@ struct BuildMode {
   bool dropout = true;       // off for evaluation
   bool train = true;         // false: evaluation: terms have no cotangents
   u64 seed = 1234;           // of dropout
-  // What is tallied for its own sake, of models that can tell it.
+  // Tallies for reports only, of models that have them.
   bool tally_experts = false;  // how many tokens each expert of each layer has
   bool tally_layers = false;   // the values of each layer's own losses
 };
@@ -94,11 +94,12 @@ inline std::string message_name(const std::string& way, size_t i) {
   return i == 0 ? way : fmt::format("{} {}", way, i);
 }
 
-// What building a piece gives.
+// The result of building a model piece.
 struct Built {
   std::vector<Parameter> parameters;
   std::vector<Untrained> untrained = {};
-  // From the piece before, in its order, leaves "in", "in 1", .. and the suffix (message_name); to the piece after.
+  // From the previous piece, in its order: leaves "in", "in 1", .. with the suffix (message_name); and to the next
+  // piece.
   std::vector<Value> received = {}, sent = {};
   std::vector<LossTerm> terms = {};  // the first of the last piece is the loss
   std::vector<Tally> tallies = {};
@@ -110,7 +111,7 @@ struct Built {
 
 // Makes the parameter's leaf, and counts it once among what is built.
 inline Value add_parameter(Builder& b, Built& out, Parameter p) {
-  const bool again = bool(b.find_leaf(p.name));  // of what is used in several places
+  const bool again = bool(b.find_leaf(p.name));  // of a value that is used several times
   p.value = b.leaf(leaf_of(
       p, [](const std::string& name) { return name; }, p.type, Role::parameter));
   if (!again || std::ranges::find(out.parameters, p.value, &Parameter::value) == out.parameters.end())
@@ -139,9 +140,9 @@ class Model {
   virtual std::string describe(const ModelPiece& piece) const = 0;  // "embedding, layers 0 to 3"
   virtual std::vector<std::string> terms() const = 0;               // the names of all terms that any piece may have
   virtual std::vector<TallySpec> tallies(const BuildMode&) const { return {}; }  // all that any piece may have
-  // How many values a piece that ends before `block` sends to the one that begins with it.
+  // How many values a piece that ends before `block` sends to the piece that starts with it.
   virtual int messages(int block) const { return block > 0 && block < blocks() ? 1 : 0; }
-  // Adds a piece. Its parameters are leaves by their own names; data leaves have the piece's suffix.
+  // Adds a model piece. Its parameters are leaves by their own names; data leaves have the piece's suffix.
   virtual Built build(Builder& b, const ModelPiece& piece, const BuildMode& mode) const = 0;
 
   ModelPiece whole() const { return {0, blocks()}; }

@@ -46,8 +46,8 @@ struct MoeConfig {
   i64 latent_size = 0;  // width of what goes to experts; 0: that of the stream
 
   bool operator==(const MoeConfig&) const = default;
-  // For each layer of `layers` whether it is a mixture; {} without experts. Error if layer_freq is neither a number
-  // nor a list of as many 0 and 1 as there are layers.
+  // For each of `layers` layers whether it is a mixture; {} without experts. Error if layer_freq is neither a number
+  // nor a list with one 0 or 1 per layer.
   std::vector<bool> pattern(i64 layers) const;
   i64 group_best() const { return router_group_best ? router_group_best : router_topk / router_group_topk; }
 };

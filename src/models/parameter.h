@@ -22,9 +22,9 @@ struct Parameter {
   i64 true_rows = 0;  // rows of dim 0 that exist; the padding after them starts 0, stays 0 and is never saved
   Value value = {};   // the leaf in the graph
   std::vector<Parameter> parts = {};  // the parameters that this one is packed of, in order
-  std::vector<int> blocks = {};       // of the model, that read it, where pieces apart may hold it: ascending
+  std::vector<int> blocks = {};       // blocks of the model that read it, if separate pieces may hold it: ascending
   std::vector<int> stages = {};       // of a pipeline, that hold it, if several do: its gradient is the sum of theirs
-  bool is_begun = false;  // another piece of the rank begins its gradient, in each step, before this one adds to it
+  bool is_begun = false;              // another piece of the rank writes its gradient first in each step; this one adds
 
   bool tied() const { return !stages.empty(); }
 
@@ -40,8 +40,8 @@ struct Parameter {
 // What users know as parameters: each packed one replaced by its parts.
 std::vector<Parameter> unpacked(const std::vector<Parameter>& parameters);
 
-// The leaf that holds a parameter's weight, gradient or optimizer state: `name` makes the leaf's name, and each part's,
-// of the parameter's.
+// The leaf of a parameter's weight, gradient or optimizer state: `name` makes the leaf's name, and each packed one's,
+// from the parameter's.
 LeafSpec leaf_of(const Parameter& p, std::string (*name)(const std::string&), const Type& type, Role role);
 
 // How its initial values are drawn.

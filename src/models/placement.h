@@ -11,7 +11,7 @@ struct Placement {
   int heads = -1;        // and that of a group's query heads, over tp_rep; -1: ranks of a group have copies
   int experts = -1;      // or the dim of experts, over ep,
   int expert_part = -1;  // and that of an expert's own matrix, over etp; -1: ranks of etp have copies. Over edp: copies
-  bool own_part = false;  // whole on each rank, which applies it to its own part of the data,
+  bool own_part = false;  // unsplit: each rank applies it to its own part of the data,
   bool alike = false;     // or to whole data, as all ranks do
 };
 

@@ -1,5 +1,5 @@
-// The Prometheus endpoint of a run: GET /metrics and GET /healthz, by threads of its own. Values are stored, and a
-// scrape reads what is there: it never waits for the training, and the training never waits for it.
+// The Prometheus endpoint of a run: GET /metrics and GET /healthz, on its own threads. Values are stored, and a scrape
+// reads the stored ones: neither scrape nor training waits for the other.
 #pragma once
 #include <functional>
 #include <memory>
@@ -16,7 +16,7 @@ class Endpoint {
   virtual ~Endpoint() = default;
   virtual int port() const = 0;
 
-  // Names are those of series.h; what is not set is not told. On any thread.
+  // Names are those of series.h; values that are not set are not exported. Any thread may call it.
   virtual void set(std::string_view gauge, double value, const Labels& labels = {}) = 0;
   virtual void add(std::string_view counter, double more, const Labels& labels = {}) = 0;
   virtual void observe(std::string_view histogram, double value) = 0;

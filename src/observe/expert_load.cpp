@@ -17,7 +17,7 @@ const std::vector<double>* numbers_of(const Seen& s, const std::string& tally) {
 
 double sum(std::span<const double> x) { return std::accumulate(x.begin(), x.end(), 0.0); }
 
-// Of the sums of `parts` equal runs of numbers. Of nothing all have as many.
+// For sums over `parts` equal runs of numbers. If all are zero the load is 1.
 double largest_over_mean(std::span<const double> x, size_t parts) {
   const size_t each = x.size() / parts;
   double most = 0;

@@ -1,5 +1,5 @@
-// How evenly a step's tokens lie over experts, by what the model tallied (models/moe_tallies.h). A load is the largest
-// number of tokens over the mean; 1: all have as many.
+// Balance of a step's tokens over experts, from the model's tallies (models/moe_tallies.h). A load is the maximum
+// number of tokens divided by the mean; 1: balanced.
 #pragma once
 #include <optional>
 
@@ -7,11 +7,11 @@
 
 namespace megalith {
 
-// Of experts, and of the ranks that share a layer's experts: of all layers the largest. None where nothing is counted,
-// or where each rank has all experts.
+// Over experts, and over the ranks that share a layer's experts: the largest of all layers. None if nothing is counted,
+// or if each rank has all experts.
 std::optional<double> expert_load(const Seen& seen);
 std::optional<double> rank_load(const Seen& seen);
-// What part of all choices found no room, with --moe-expert-capacity-factor; none without.
+// The fraction of choices that were dropped, with --moe-expert-capacity-factor; none without.
 std::optional<double> dropped_tokens(const Seen& seen);
 
 // With --moe-per-layer-logging, layer by layer: "expert_load_layer_3", and the mean of a loss over micro-batches and

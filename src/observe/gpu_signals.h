@@ -1,5 +1,5 @@
-// What NVML says of this rank's GPU, on its way to the endpoint every few seconds by a thread of its own. NVML is
-// loaded when it is there: without it, or without what a GPU does not tell, the series are absent.
+// NVML's values of this rank's GPU, exported every few seconds by a separate thread. NVML is loaded if present. Without
+// it, or if a GPU lacks a value, the series are absent.
 #pragma once
 #include <memory>
 #include <optional>
@@ -23,7 +23,7 @@ class GpuSignals {
 };
 
 inline constexpr const char* kNvml = "libnvidia-ml.so.1";
-// `place`: of the GPU on its bus (Backend::device_place). nullptr: there is no such library, or no such GPU.
+// `place`: the GPU's bus id (Backend::device_place). nullptr: there is no such library, or no such GPU.
 std::unique_ptr<GpuSignals> open_gpu_signals(const std::string& place, const std::string& library = kNvml);
 
 // Tells readings until it is destroyed. Both outlive it.

@@ -1,5 +1,5 @@
-// What a metric is: a value that a run tells each iteration. The table in metrics.cpp declares them all; the recorder
-// makes their values, and sinks show them. Nothing else knows a metric by name.
+// A metric is a value that a run reports each iteration. The table in metrics.cpp declares them all; the recorder
+// computes their values, and sinks show them. No other code knows a metric by name.
 #pragma once
 #include <optional>
 #include <span>

@@ -53,10 +53,10 @@ void PhaseTimes::step_begins() {
 }
 
 void PhaseTimes::run_begins(int program, bool, int) {
-  if (is_on_) add(before(plan_.programs[size_t(program)]));
+  if (is_on_) add(tag_before(plan_.programs[size_t(program)]));
 }
 
-PhaseTimes::Tag PhaseTimes::before(const Program& p) const {
+PhaseTimes::Tag PhaseTimes::tag_before(const Program& p) const {
   const bool in_pipeline = p.name.find("micro-batch") == std::string::npos;
   const std::string_view kForwards = "forward";
   const bool is_forward = p.name.starts_with(kForwards);
@@ -67,7 +67,7 @@ PhaseTimes::Tag PhaseTimes::before(const Program& p) const {
   return {kForwardBackward, receives ? kForwardRecv : kBatch};
 }
 
-// Level 1 knows the parts of the optimizer alone.
+// Level 1 has only the phases of the optimizer.
 int PhaseTimes::number_of(const Tag& t) const {
   return t.phase * (kNone + 1) + (level_ < 2 && t.part < kClip ? kNone : t.part);
 }
@@ -83,7 +83,7 @@ TimeTags PhaseTimes::tags() const {
     const bool trains = runs_a_step(plan_, p.name, 2) > 0;
     std::vector<int>& of = out.of.emplace_back();
     for (const Tag& tag : tags_[k]) of.push_back(trains ? number_of(tag) : -1);
-    out.before.push_back(trains ? number_of(before(p)) : -1);
+    out.before.push_back(trains ? number_of(tag_before(p)) : -1);
     out.ends_step.push_back(p.name == last);
   }
   return out;

@@ -1,6 +1,6 @@
-// The time of a rank's phases, by Megatron's names. A clock is read behind each instruction, or a device reads its own
-// where the phase changes. What lies between two runs of programs counts to what it waits for: data, or what a
-// neighbour in the pipeline sends.
+// The time of a rank's phases, by Megatron's names. A clock is read after each instruction, or a device reads its own
+// clock where the phase changes. Time between two runs of programs counts to what is waited for: data, or a message
+// from a pipeline neighbour.
 #pragma once
 #include <vector>
 
@@ -33,7 +33,7 @@ class PhaseTimes final : public RunWatch {
     Part part;
   };
   static Tag tag_of(const Program& program, const Instruction& in);
-  Tag before(const Program& program) const;
+  Tag tag_before(const Program& program) const;
   int number_of(const Tag& tag) const;
   void add(const Tag& tag);
 
@@ -44,7 +44,7 @@ class PhaseTimes final : public RunWatch {
   double last_ = 0, since_ = 0;  // by steady_seconds()
   i64 steps_ = 0;
   TagSeconds told_;     // so far, by a device
-  bool is_on_ = false;  // a step is under way: an evaluation is none
+  bool is_on_ = false;  // a step is running: an evaluation is none
 };
 
 }  // namespace megalith

@@ -25,7 +25,7 @@ class RankLosses {
  public:
   RankLosses(const Mesh& mesh, const Coord& coord, Ranks& ranks) : mesh_(mesh), coord_(coord), ranks_(ranks) {}
   void add(const std::vector<LossShare>& micro_batches);  // of a step
-  // The line; and of each rank whose distance from the median is beyond 6 deviations of what it was before, its name.
+  // The line; and the name of each rank whose distance from the median is more than 6 deviations of its earlier values.
   struct Told {
     std::string line, warning;
   };

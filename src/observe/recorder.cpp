@@ -148,7 +148,7 @@ double Recorder::add(const MetricValue& v, bool counted) {
   return interval_.advanced > 0 ? sum / double(interval_.advanced) : kUnknown;
 }
 
-// Of maxima nothing is known yet; sums start at 0.
+// Maxima start as unknown; sums start at 0.
 void Recorder::start_interval() {
   for (const MetricValue& v : record_.values)
     if (v.metric->over_interval == OverInterval::max)

@@ -1,5 +1,5 @@
-// Tells a value far above those of the last steps from the others: above their median by so many median absolute
-// deviations, and above 1.5 times the median.
+// Detects values far above the recent ones: above their median by so many median absolute deviations, and above 1.5
+// times the median.
 #pragma once
 #include <deque>
 
@@ -10,7 +10,7 @@ namespace megalith {
 class SpikeDetector {
  public:
   static constexpr size_t kWindow = 128;  // steps
-  static constexpr size_t kLeast = 16;    // that must be known before one is told
+  static constexpr size_t kLeast = 16;    // values needed before a spike is reported
 
   // 0 deviations: nothing is a spike.
   explicit SpikeDetector(double deviations) : deviations_(deviations) {}

@@ -1,4 +1,4 @@
-// Looks at each step's loss and gradient: tells those that did not count or had nothing to learn, and ends a run that
+// Checks each step's loss and gradient: reports skipped steps and steps with nothing to learn, and ends a run that
 // cannot recover.
 #pragma once
 #include "settings/options.h"
@@ -11,8 +11,8 @@ class StepHealth {
  public:
   StepHealth(const TrainConfig& train, const ModelState& model) : t_(train), model_(model) {}
 
-  // After each step. Error if this rank's weights are not finite, or so many steps in a row were skipped. Ranks finish
-  // steps at different moments, so none speaks to others here. `cause`: of a step that did not count, if it is known.
+  // After each step. Error if this rank's weights are not finite, or if so many steps in a row were skipped. Ranks
+  // finish steps at different moments, so there is no communication here. `cause`: why a step was skipped, if known.
   void look(i64 iteration, const StepResult& result, const std::string& cause = "");
 
  private:

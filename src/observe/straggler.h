@@ -27,7 +27,7 @@ class Straggler {
   Straggler(const PlannedStep& step, i64 micro_batches, Interpreter& interpreter, Ranks& ranks, int count);
 
   void step() { ++steps_; }  // after each iteration
-  // Around what is no training: evaluation, saving. No step may be under way.
+  // Encloses work that is not training: evaluation, saving. No step may be running.
   void pause() { seconds_ += interpreter_.own_seconds(); }
   void resume() { interpreter_.own_seconds(); }
   // The line of the iterations since the last one. All ranks must call it at the same iteration; devices go on

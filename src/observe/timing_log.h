@@ -1,4 +1,4 @@
-// --timing-log-level: what the ranks' clocks say, with each line and behind each save and evaluation.
+// --timing-log-level: the ranks' phase times, with each log line, and after each save and evaluation.
 #pragma once
 #include <optional>
 #include <span>

@@ -112,7 +112,7 @@ class Stream {
       g_.values.push_back({.type = t, .grad_dtype = t.dtype});
       outs.push_back({int(g_.values.size()) - 1});
     }
-    out_.push_back({std::move(op), std::move(ins), outs, Phase::update, "optimizer"});
+    out_.push_back({std::move(op), std::move(ins), outs, Phase::update, {"optimizer"}});
     return outs;
   }
 

@@ -1,4 +1,4 @@
-// What a step sends between ranks, told from the plan alone.
+// The traffic between ranks in a step, computed from the plan.
 #pragma once
 #include <string>
 #include <vector>

@@ -103,7 +103,7 @@ Choice choose_slots(const Moment& m, const std::vector<RankFinds>& all, int rank
   return c;
 }
 
-// Elements of the state that these hold, each counted once: of one moment two blocks are the same or apart.
+// Elements of the state in these snapshots, each counted once: two blocks of one save are equal or disjoint.
 i64 elements_in(const std::vector<Snapshot>& snapshots) {
   std::map<std::string, std::set<std::pair<Shape, Shape>>> seen;
   i64 elements = 0;

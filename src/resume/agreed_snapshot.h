@@ -9,9 +9,9 @@
 
 namespace megalith {
 
-// To be called by all ranks, which share out reading every byte. Nothing if there is none behind iteration `after`;
-// where there are some but none is whole on all ranks, that is a warning which says why. `ahead`: what this rank has
-// read already.
+// Collective: all ranks share the verification of every byte. Empty if there is no snapshot after iteration `after`. If
+// there are some, but none is intact on all ranks: empty, and a warning says why. `ahead`: what this rank has read
+// already.
 std::optional<AnyCheckpoint> agreed_snapshot(const Options& options, Ranks& ranks, i64 after,
                                              ComparedSnapshots* ahead = nullptr);
 

@@ -46,7 +46,7 @@ RunStart agreed_start(const Options& options, Ranks& ranks, std::optional<i64> n
     const std::string what =
         fmt::format("--load {}: rank {} finds {}, rank {} finds {}", options.train.load, highest - found.begin(),
                     name_of_iteration(*highest), lowest - found.begin(), name_of_iteration(*lowest));
-    // Some directories hold one checkpoint, or tell of one only: there no rank can go back to another's.
+    // Some formats have one checkpoint per directory, or name only one: then ranks cannot fall back to another.
     const bool can_go_back = *lowest >= 0 && (!no_later_than || *highest <= *no_later_than);
     check(can_go_back, "{}: give all hosts the same directory, or whole copies of it", what);
     const std::string& told = all[size_t(lowest - found.begin())];

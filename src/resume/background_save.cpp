@@ -24,7 +24,7 @@ BackgroundSave::BackgroundSave(Ranks& ranks, SaveSteps steps, bool own,
   start([this] { return makes_it() ? steps_.begin() : ""; });
 }
 
-// A run that ends by an error leaves no thread behind; what is unfinished is removed by the next run.
+// A run that ends by an error leaves no thread running; the next run removes unfinished files.
 BackgroundSave::~BackgroundSave() {
   if (work_.valid()) work_.wait();
 }
@@ -46,8 +46,8 @@ std::optional<BackgroundSave::Outcome> BackgroundSave::poll() {
   return advance(states);
 }
 
-// Ranks whose part takes longer look in from time to time: those that wait for them in an exchange have a time limit
-// for each. The end of a part is told at once.
+// Ranks that need longer take part in exchanges from time to time, as each exchange has a time limit. The end of a
+// rank's part is reported at once.
 BackgroundSave::Outcome BackgroundSave::wait() {
   constexpr std::chrono::milliseconds kLongestExchange{50};
   for (;;) {
@@ -77,7 +77,7 @@ std::optional<BackgroundSave::Outcome> BackgroundSave::advance(const std::vector
       log::warn("[save] old checkpoints stay until the next save: {}", error_);
       return Outcome{};
     }
-    phase_ = Phase::abandoning;  // what was written goes meanwhile, which takes its time where it is much
+    phase_ = Phase::abandoning;  // meanwhile dirty pages are written, which takes time if there are many
     start([this] {
       if (makes_it()) steps_.abandon();
       return "";

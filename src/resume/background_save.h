@@ -1,6 +1,6 @@
-// A checkpoint on its way, beside the training: each rank's thread writes its part. Then the first rank's makes the
-// checkpoint appear by one rename and, once all is in place, deletes old ones. Ranks tell each other how far they are
-// over the control plane, at moments that the training loop chooses: no thread but its own ever speaks to other ranks.
+// A checkpoint that is saved during training: a thread on each rank writes that rank's part. Then the first rank's
+// thread makes the checkpoint appear by one rename and, when it is complete, deletes old ones. Ranks exchange their
+// progress over the control plane, at moments that the training loop chooses: only the loop's thread communicates.
 #pragma once
 #include <future>
 #include <memory>
@@ -16,9 +16,9 @@ class BackgroundSave {
   struct Outcome {
     std::string error;  // empty: it is saved
   };
-  // On all ranks. `own`: every rank makes a checkpoint of its own, in a directory of its own; they count together.
-  // `prepare` makes what this rank writes with, here and now; what it throws is an error of the save, as all that goes
-  // wrong later. `ready` is called on the thread that writes, before it begins.
+  // Collective. `own`: every rank writes its own checkpoint, in its own directory; together they count as one.
+  // `prepare` creates this rank's writer now; its exceptions fail the save, like all later ones. `ready` is called on
+  // the writing thread before it starts.
   BackgroundSave(
       Ranks& ranks, SaveSteps steps, bool own, const std::function<std::unique_ptr<PartWriter>()>& prepare,
       std::function<void()> ready = [] {});
@@ -46,7 +46,7 @@ class BackgroundSave {
   Phase phase_ = Phase::beginning;
   std::future<std::string> work_;  // this rank's part of the phase
   std::string state_;   // of it, for the others: "" while it lasts, then "+" (and where to write), or "-" and its error
-  std::string result_;  // of it: where to write, or the account of what was written
+  std::string result_;  // of it: where to write, or the report of what was written
   std::string error_;   // for which it is abandoned
 };
 

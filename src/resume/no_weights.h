@@ -1,4 +1,4 @@
-// What a run with --load may find where no checkpoint is yet.
+// What a run with --load may find where there is no checkpoint yet.
 #pragma once
 #include <string>
 

@@ -133,7 +133,7 @@ std::string name_of_start(Ranks& ranks) {
   return ranks.all_gather(fmt::format("{:08x}{:08x}", random(), random()))[0];
 }
 
-// Without the flags nothing is known of copies, but where global ones lie when no directory is named.
+// Without the flags only the default directory of global ones is known.
 static void tell_passed_over(const Options& options, int rank, i64 after) {
   constexpr i64 kEver = std::numeric_limits<i64>::max();
   const Candidates candidates =

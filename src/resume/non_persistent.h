@@ -20,10 +20,9 @@ std::string non_persistent_directory(const TrainConfig& train, int rank);
 // A name that no other start of a run has, the same on all ranks. To be called by all.
 std::string name_of_start(Ranks& ranks);
 
-// The newest one after iteration `after` (and before `before`) that all ranks can read: its iteration, and the place of
-// this rank's part. Newer ones that a rank cannot read are passed over, with one line each. Only the rank and layout
-// that saved a local one can read it, in a run with the same --save. Another run may have left files on the host's
-// disk.
+// The newest one after iteration `after` (and before `before`) that all ranks can read: its iteration, and the path of
+// this rank's part. Newer ones that a rank cannot read are skipped, with one line each. Only the rank and layout that
+// saved a local one can read it, in a run with the same --save. Another run may have left files on the host's disk.
 struct FoundNonPersistent {
   i64 iteration;
   std::string path;
@@ -32,8 +31,8 @@ struct FoundNonPersistent {
 std::optional<FoundNonPersistent> newer_non_persistent(const Options& options, Ranks& ranks, i64 after,
                                                        std::optional<i64> before = {});
 
-// The newest of the run that this host has, of any rank; "" if there is none. It describes the model where there is no
-// other checkpoint yet.
+// The run's newest on this host, of any rank; "" if there is none. It describes the model if there is no other
+// checkpoint yet.
 std::string newest_non_persistent_here(const TrainConfig& train);
 
 // Removes this rank's later ones once `iteration` is saved. They belong to a branch that this run has left, by

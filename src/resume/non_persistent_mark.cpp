@@ -41,8 +41,8 @@ NonPersistentMark mark_of(const Manifest& copy, const std::string& path, const T
   try {
     const json& saved_by = state[kSavedBy];
     const std::string save = saved_by.at("save");
-    // What lies in --save is this run's, whatever the directory was called when it was saved; so is what another name
-    // of it leads to, as where it was moved and a link left. Both as JSON keeps them.
+    // Checkpoints in --save belong to this run, even if the directory had another name when they were saved, or is
+    // reached through a link. Both paths in JSON's form.
     if (!lies_in(path, train.save) && valid_utf8(canonical_path(save)) != valid_utf8(canonical_path(train.save)))
       throw NotOurNonPersistent(fmt::format("{} is of another run, which has --save {}", path, save));
     return {saved_by.at("start"), saved_by.at("rank")};

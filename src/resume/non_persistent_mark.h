@@ -1,5 +1,5 @@
-// Whose a checkpoint in a directory of copies is. Each copy says in its manifest who saved it: what does not name this
-// run is neither loaded nor deleted.
+// Identifies the owner of a non-persistent checkpoint. Its manifest says who saved it: one that does not name this run
+// is neither loaded nor deleted.
 #pragma once
 #include <string>
 
@@ -14,20 +14,20 @@ struct NonPersistentMark {
   int rank = 0;
 };
 
-// What is whole, and not this run's copy: another run's, or a checkpoint that is to last.
+// An intact checkpoint that is not this run's non-persistent one: another run's, or a persistent one.
 struct NotOurNonPersistent : Error {
   using Error::Error;
 };
 
 // Writes into a copy who saves it; `save`: the run's --save.
 void mark_non_persistent(Manifest& copy, const NonPersistentMark& mark, const std::string& save);
-// The mark of what lies at `path`. NotOurNonPersistent if it is none of this run.
+// The mark of the checkpoint at `path`. NotOurNonPersistent if it is not this run's.
 NonPersistentMark mark_of(const Manifest& copy, const std::string& path, const TrainConfig& train);
 
 // What is damaged is not known to be.
 bool is_our_non_persistent(const std::string& path, const TrainConfig& train);
 
-// Of the copies only the latest stays. Error if `dir`, which `flag` names, holds what is not this run's copy.
+// Only the latest non-persistent one is kept. Error if `dir`, which `flag` names, has something else.
 void check_our_non_persistent(const std::string& flag, const std::string& dir, const TrainConfig& train);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// What a resumed run must have in common with the one that was saved, and what is said where it differs.
+// Settings that a resumed run must share with the saved one, and reports of those that differ.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <set>
@@ -9,8 +9,8 @@
 
 namespace megalith {
 
-// Error with a table of expected and found if the stored model computes something else than the flags'. `where` names
-// what holds it.
+// Error with a table of expected and found values if the stored model differs from the flags'. `where` names its
+// source.
 void check_same_model(const ModelConfig& flags, const ModelConfig& stored, const std::string& where);
 
 // Numbers in samples, styles by their flags' names; what has no effect is left out.
@@ -21,8 +21,8 @@ Schedules schedules_from_json(const nlohmann::json& j, const std::string& where)
 // --use-checkpoint-opt-param-scheduler (the stored ones); with neither, both must agree: Error with a table.
 Schedules choose_schedules(const Options& flags, const nlohmann::json& stored, const std::string& where);
 
-// Other settings that make a resumed run go on in another way than the saved one would have, "clip_grad 1.0 -> 2.0,
-// ..."; empty if there are none. `told`: the names of those that the checkpoint has; others are not compared.
+// Other settings that change how a resumed run continues, "clip_grad 1.0 -> 2.0, ..."; empty if there are none. `told`:
+// the names that the checkpoint has; others are not compared.
 std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told);
 
 // What makes the order of training samples differ from the saved run's: a blend, a split, a seed, how many are asked

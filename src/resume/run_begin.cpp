@@ -25,7 +25,7 @@ RunStart opened(const Options& options, Ranks& ranks, const StartChoice& choice)
   return std::move(*start);
 }
 
-// What the first of the ranks that found damage says; empty if none did.
+// The message of the first rank that found damage; empty if none did.
 std::string damage(Ranks& ranks, const RunStart& start, ModelState& model) {
   std::string found;
   on_all_ranks(ranks, [&] {
@@ -83,7 +83,7 @@ RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelS
     check(is_non_persistent || t.ckpt_step == 0, "[load] {}; leave out --ckpt-step to load the newest whole checkpoint",
           problem);
     log::warn("[load] {}; looking for an older one", problem);
-    model.forget_moments();  // what was read of them: the next start may have none
+    model.forget_moments();  // counts are already read: the next attempt may have no checkpoint
     (is_non_persistent ? known.non_persistent : known.checkpoint) = start.iteration();
     start = choose_start(options, ranks, known);
     check(is_non_persistent || start.iteration() != known.checkpoint, "[load] {}, and --load names this one checkpoint",

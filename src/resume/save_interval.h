@@ -16,7 +16,7 @@ struct SaveTimes {
 
 class SaveInterval {
  public:
-  // `begin`: the iteration that the run begins with. The first save comes soon, as only saves tell what they take.
+  // `begin`: the run's first iteration. The first save is early, because only saves show their cost.
   SaveInterval(const TrainConfig& t, Ranks& ranks, i64 begin);
 
   bool is_due(i64 iteration) const { return due_ == iteration; }
@@ -32,7 +32,7 @@ class SaveInterval {
   Ranks& ranks_;
   bool on_;
   double failure_seconds_;  // between two failures of any GPU
-  i64 from_, due_ = -1;     // iterations; -1: none by itself
+  i64 from_, due_ = -1;     // iterations; -1: no automatic saves
   double trained_ = 0;      // seconds since `from_`
   std::chrono::steady_clock::time_point resumed_{};
   bool runs_ = false;

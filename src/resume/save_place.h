@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// The directories that one rank holds for its run; nullptr: another rank holds it, or nothing is saved there.
+// The directories that one rank locks for its run; nullptr: another rank does, or nothing is saved there.
 struct SavePlaces {
   std::unique_ptr<SaveLock> save, non_persistent;
 
@@ -16,12 +16,12 @@ struct SavePlaces {
   void check_not_taken_over() const;
 };
 
-// What a save into such a place asks (SaveOptions::still_ours). The place must outlive it.
+// The check before each step of a save there (SaveOptions::still_ours). The object must outlive it.
 std::function<void()> still_ours(const SaveLock* place);
 
-// Makes the directories of --save and of non-persistent copies, if there will be some, and locks them for this run:
-// what ranks save together on the first of them, a rank's own on each. Error if one cannot be made or written, if
-// another job saves there, or if copies would lie among what is not this run's.
+// Creates the directories of --save and of non-persistent checkpoints, if needed, and locks them for this run: shared
+// ones on the first rank, a rank's own on each. Error if one cannot be created or written, if another job saves there,
+// or if non-persistent ones would be among files of others.
 SavePlaces take_save_places(const TrainConfig& train, int rank);
 
 }  // namespace megalith

@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// Seconds of work between two saves. `stall`: that a save holds the work up; `between_failures`: the mean time of it.
+// Seconds of work between two saves. `stall`: how long a save stops the work; `between_failures`: mean time of that.
 inline double save_spacing(double stall, double between_failures) {
   if (stall >= 2 * between_failures) return between_failures;
   const double x = stall / (2 * between_failures);

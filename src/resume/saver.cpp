@@ -64,7 +64,7 @@ void Saver::start(const Target& target, const RunProgress& progress, const Sched
         job_->iteration, target.dir, double(job_->blocks->bytes()) / (1 << 20), seconds_since(job_->began));
 }
 
-// Makes the copies last: what fails before leaves none under way.
+// Copies last: an earlier failure leaves none in progress.
 std::unique_ptr<PartWriter> Saver::prepare(const Target& target, const RunProgress& progress,
                                            const Schedules& schedules) {
   Manifest manifest = manifest_of(o_, progress, schedules);

@@ -17,17 +17,17 @@ namespace megalith {
 
 class Saver {
  public:
-  // To be called by all ranks. `places`: the directories that this rank holds. Takes the memory for copies, if there
-  // will be some: the host's, and of the device's what the plan has for them. `saved`: the iteration of a checkpoint
-  // under --save that is there already; -1: none.
+  // Collective. `places`: the directories that this rank locks. Allocates the memory for copies, if needed: host
+  // memory, and the device memory that the plan reserved. `saved`: the iteration of an existing checkpoint under
+  // --save; -1: none.
   Saver(const Options& options, const ModelState& model, Ranks& ranks, const SavePlaces& places, i64 device_copies,
         i64 saved);
 
   bool saves_at(i64 iteration) const;  // under --save
   bool saves_non_persistent_at(i64 iteration) const;
 
-  // All of these on all ranks at the same time. Whatever goes wrong is a warning: training goes on, and earlier
-  // checkpoints are untouched. A save that is still being written is waited for before the next one begins.
+  // All of these are collective. A failure is a warning: training continues, and earlier checkpoints are unchanged.
+  // Each waits for the previous save to finish.
   void save(const RunProgress& progress, const Schedules& schedules);
   void save_non_persistent(const RunProgress& progress, const Schedules& schedules);
   void poll();    // between steps: takes a background save further

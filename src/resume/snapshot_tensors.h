@@ -5,7 +5,7 @@
 
 namespace megalith {
 
-// A box that none of them holds is an Error where it is read.
+// Reading a box that none of them holds is an Error.
 std::shared_ptr<const TensorReader> read_snapshots(std::vector<Snapshot> snapshots);
 
 }  // namespace megalith

@@ -10,8 +10,8 @@ StateShare largest_share(const TrainConfig& train);
 
 // Threads of a rank that write a share of so many bytes, each a file.
 int writers_of(const TrainConfig& train, i64 bytes);
-// What they take beside the state, or its copy, for a save of this run. `read`: the state lies on a device, and is read
-// from there piece by piece.
+// Memory besides the state, or its copy, for a save of this run. `read`: the state is on a device, and is read in
+// chunks.
 i64 saving_bytes(const PlannedStep& step, const TrainConfig& train, bool read);
 
 }  // namespace megalith

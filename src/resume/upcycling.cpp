@@ -155,7 +155,7 @@ class Upcycler {
     });
   }
 
-  // A tensor of all experts, made of one of the dense MLP: `block` says how a piece of it is an expert's.
+  // A tensor of all experts, from one of the dense MLP: `block` says which slice belongs to an expert.
   template <class F>
   void add(const std::string& at, const std::string& name, const Shape& dense, Shape expert, const Scale& scale,
            F&& block) {

@@ -10,10 +10,10 @@
 
 namespace megalith {
 
-// What --load must hold: the dense model that such a mixture is made of, or the run's own.
+// What --load must have: the dense model for such a mixture, or the run's own checkpoint.
 ModelConfig model_to_load(const Options& options);
 
-// The mixture's parameters from those of its dense model, read piece by piece. `seed`: of the routers.
+// The mixture's parameters from those of its dense model, read in chunks. `seed`: of the routers.
 std::shared_ptr<const TensorReader> upcycled(std::shared_ptr<const TensorReader> dense, const ModelConfig& mixture,
                                              i64 granularity, u64 seed);
 

@@ -1,6 +1,6 @@
-// How many sequences a step takes, by how many were consumed before it: as many for all steps, or more and more
-// (Megatron's --rampup-batch-size, --step-batch-size-schedule), rounded down where asked (--decrease-batch-size-if-
-// needed). A run that resumes goes on with what it would have taken, as nothing else decides.
+// The global batch size as a function of the consumed samples: constant, or growing (Megatron's --rampup-batch-size,
+// --step-batch-size-schedule), rounded down if requested (--decrease-batch-size-if-needed). There is no other state, so
+// a resumed run continues with the same sizes.
 #pragma once
 #include <vector>
 

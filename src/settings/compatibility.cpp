@@ -29,7 +29,7 @@ std::string out_of_range(std::initializer_list<AllowedRange> ranges) {
   return lines;
 }
 
-// But for those of which something else is told.
+// Except those for which there is a more specific message.
 std::string missing(const Options& o, const std::set<std::string, std::less<>>& told) {
   std::vector<std::string> flags;
   const auto need = [&](bool there, const char* flag) {

@@ -1,5 +1,5 @@
-// The one table of rules between options. Each row says in words what must hold, what to do if it does not, and how the
-// broken rule reads with its values. Spelling and kinds of single values are the parser's business.
+// The one table of rules between options. Each row has the condition in words, the fix, and the message for a violation
+// with its values. The parser checks single values.
 #pragma once
 #include <set>
 #include <string>
@@ -13,7 +13,7 @@ namespace megalith {
 struct Rule {
   enum class Topic { model, run };
   enum class Action { refuse, warn };
-  std::string_view what;  // what must hold; for the docs page and the tests
+  std::string_view what;  // the condition, for the docs page and the tests
   Topic topic;
   Action action;
   std::string (*broken)(const Options& o);  // if the rule is broken the message, or a line a message; else empty
@@ -27,11 +27,11 @@ struct Broken {
   std::vector<std::string> refusals, warnings;  // one line each
 };
 
-// Of the ground rules, which may be held before options are resolved.
+// The basic rules, which can be checked before options are resolved.
 std::vector<std::string> broken_ground(const Options& options);
 
-// Of all rules; where a ground rule is broken, of those alone. `told`: flags of which it is known that their values are
-// wrong or missing; messages that name one would only repeat it, and are left out.
+// All rules; if a basic rule is violated, only those. `told`: flags already reported as wrong or missing; messages that
+// name one would repeat that, and are left out.
 Broken broken_rules(const Options& options, std::set<std::string, std::less<>> told = {});
 
 // Throws Mistakes with the messages of all broken rules that refuse; returns those of the broken ones that warn.

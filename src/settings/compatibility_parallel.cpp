@@ -77,8 +77,8 @@ std::string all_to_all_divides(const Options& o) {
       groups, p.context_parallel_size);
 }
 
-// Of all steps, or of the last ones, as a run that resumes may be past the others; none where the flags make none,
-// which batch_grows tells.
+// Over all steps, or the last ones, as a resumed run may be past the others. None if the flags define no steps;
+// batch_grows reports that.
 std::vector<i64> batch_sizes(const Options& o) {
   try {
     return BatchSizes(o).from(o.train.load.empty() ? 0 : std::numeric_limits<i64>::max());
@@ -89,7 +89,7 @@ std::vector<i64> batch_sizes(const Options& o) {
 
 std::string batch_divides(const Options& o) {
   const i64 dp = o.parallel.data_parallel_size(), step = o.train.micro_batch_size * dp;
-  if (o.parallel.world_size % o.parallel.model_parallel_size() != 0) return {};  // which is told by itself
+  if (o.parallel.world_size % o.parallel.model_parallel_size() != 0) return {};  // which has its own message
   if (step == 0) return {};
   for (const i64 size : batch_sizes(o)) {
     if (size > 0 && size % step == 0) continue;
@@ -206,7 +206,7 @@ std::string few_micro_batches(const Options& o) {
       n, n == 1 ? "" : "es", stages, o.train.global_batch_size, 4 * stages * each);
 }
 
-// Flags about what ranks do together, where there is one such rank.
+// Flags about communication between ranks, in a group of one.
 std::string alone(const Options& o) {
   const ParallelConfig& p = o.parallel;
   const i64 tp = p.tensor_model_parallel_size, pp = p.stages();

@@ -78,14 +78,14 @@ std::string sinkhorn_goes_alone(const Options& o) {
   return fmt::format("--moe-router-load-balancing-type sinkhorn does not go with {}: leave one out", other);
 }
 
-// What is padded has weight 0, so it changes nothing here.
+// Padding has weight 0, so it has no effect here.
 std::string padding_has_capacity(const Options& o) {
   const MoeConfig& m = o.model.moe;
   if (!m.pad_expert_input_to_capacity || m.expert_capacity_factor) return {};
   return "--moe-pad-expert-input-to-capacity comes with a capacity: add --moe-expert-capacity-factor";
 }
 
-// "none" says that nothing shall.
+// "none" disables it.
 std::string something_balances(const Options& o) {
   const MoeConfig& m = o.model.moe;
   const auto nonzero = [](double x) { return x != 0; };

@@ -1,6 +1,6 @@
-// Megatron-LM's flags that are no fields here, of all its releases: those that are accepted because they ask for what
-// is always so, or steer machinery that is not here; those that are refused because what they ask for is not built; and
-// old spellings of our fields.
+// Megatron-LM's flags, of all its releases, that are not fields here. Some are accepted: they request what is always
+// so, or configure code that is not here. Some are refused: they request what is not built. Others are old spellings of
+// our fields.
 #pragma once
 #include <span>
 #include <string>

@@ -1,6 +1,6 @@
-// The rows from which megatron_flags() is made. Flags are separated by spaces. A `=` after a flag says that it takes a
-// value, `=*` any number of them. After `=a|b` or `=*a|b` the values a and b ask for what is so without the flag.
-// `--no-x` stands for Megatron's `--disable-x` too.
+// The rows from which megatron_flags() is made. Flags are separated by spaces. `=` after a flag means that it takes a
+// value, `=*` any number of them. With `=a|b` or `=*a|b` the values a and b request the default behaviour. `--no-x`
+// also means Megatron's `--disable-x`.
 #pragma once
 #include <span>
 
@@ -12,8 +12,8 @@ struct Row {
   const char* flags;
 };
 
-// What is not there: `switches` ask for it and are refused; `tuning` flags are refused beside one of those, or of the
-// fields' flags `with`, and have no effect otherwise.
+// Features that are not built: `switches` request them and are refused. `tuning` flags are refused together with one of
+// those, or with one of the flags `with`; otherwise they have no effect.
 struct Feature {
   const char* why;
   const char* switches;

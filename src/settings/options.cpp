@@ -13,7 +13,7 @@ namespace megalith {
 
 namespace {
 
-// A value out of range is told once and left at its default, so that what leans on it is not told too.
+// A value out of range is reported once and reset to its default, so that dependent rules do not report it too.
 void set_aside(Options& options) {
   Options fresh;
   config::FieldList fields = config::fields_of(options), defaults = config::fields_of(fresh);

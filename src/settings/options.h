@@ -61,7 +61,7 @@ struct TrainConfig {
 
   i64 eval_interval = 1000;        // 0: no evaluation while training
   i64 eval_iters = 100;            // 0: no evaluation at all
-  i64 start_eval_at_iter = 0;      // none while training before
+  i64 start_eval_at_iter = 0;      // no evaluations before it
   i64 eval_global_batch_size = 0;  // 0: global_batch_size
   i64 eval_micro_batch_size = 0;   // 0: micro_batch_size
   bool full_validation = false;    // all of the validation set, instead of eval_iters
@@ -80,13 +80,13 @@ struct TrainConfig {
   bool async_save = false;               // written beside the training
   bool ckpt_fully_parallel_save = true;  // ranks that hold the same state share the writing
   i64 dist_ckpt_workers = 2;             // threads of a rank that write
-  i64 non_persistent_save_interval = 0;  // more saves, of which only the latest stays; 0: none
+  i64 non_persistent_save_interval = 0;  // additional saves, only the latest kept; 0: none
   NonPersistentType non_persistent_ckpt_type = NonPersistentType::none;
   std::string non_persistent_global_ckpt_dir;
   std::string non_persistent_local_ckpt_dir;
   i64 ckpt_step = 0;                  // load this iteration; 0: the latest
   bool finetune = false;              // weights only, from iteration 0
-  bool moe_use_upcycling = false;     // what is loaded is a dense model, of which experts are made
+  bool moe_use_upcycling = false;     // --load has a dense model, from which experts are made
   i64 moe_upcycling_granularity = 1;  // pieces that its MLP is cut into
   bool no_load_optim = false;
   bool no_load_rng = false;
@@ -140,13 +140,13 @@ struct Options {
   OffloadConfig offload;  // of activations
   QuantizeConfig quantize;
 
-  std::optional<Architecture> trains{};  // what the command trains; none: it takes a model as it is
+  std::optional<Architecture> trains{};  // what the command trains; none: it reads an existing model
 
   config::Given given;             // what the user set, and by which flag
-  config::Wrong wrong;             // what of it could not be read, or is refused: finish_options tells it
+  config::Wrong wrong;             // options that could not be read, or are refused: finish_options reports them
   std::vector<std::string> notes;  // for the start-up log: flags without effect, warnings, differences from Megatron
   bool help = false;               // --help: print options_help() and leave
-  std::string stack{};             // what the program is, was built with and runs on, in one line; empty: not told
+  std::string stack{};             // program, build and machine in one line; empty: not reported
 };
 
 void list_fields(TrainConfig& c, config::FieldList& f);
@@ -166,17 +166,17 @@ void list_fields(Options& c, config::FieldList& f);  // all of the above
 // what is wrong in `wrong`.
 Options read_options(int argc, const char* const* argv);
 
-// Takes what was read of a list that holds the options' fields among others. `command`: its name, for advice.
+// Takes the parsed values of a list that includes the options' fields. `command`: its name, for advice.
 void take_parsed(Options& options, config::ParseResult result, const std::string& command);
 
 // Fills in values that follow from others.
 void derive(Options& options);
 
-// Fills in derived values, then holds everything against the compatibility table. Throws Mistakes with all that is
-// wrong; else adds the warnings and the differences from Megatron to the notes. Does nothing if help is wanted.
+// Fills in derived values, then checks everything against the compatibility table. Throws Mistakes with all violations;
+// else adds the warnings and the differences from Megatron to the notes. Does nothing if help is requested.
 void finish_options(Options& options);
-// The throwing alone: where the rules can't be held, as the model is not known.
-// `missing`: the line that names the required flags which are not given; empty if all are.
+// Only the throwing, if the rules can't be checked because the model is not known. `missing`: the line that names the
+// missing required flags; empty if there are none.
 void refuse_wrong(const Options& options, const std::string& missing = {});
 
 Options parse_options(int argc, const char* const* argv);

@@ -96,7 +96,7 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
         "Fail if --load is there, or is --save, and holds no checkpoint, instead of starting anew.");
 }
 
-// Python's levels; what is no number is told by the field.
+// Python's levels; the field reports values that are no numbers.
 std::string log_level_of_number(std::string_view text) {
   int n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);

@@ -16,7 +16,7 @@ namespace megalith {
 
 Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
   const i64 tp_kv = std::gcd(p.tensor_model_parallel_size, model.groups());
-  const bool mixture = model.moe.num_experts > 0;  // else nothing asks for the expert view
+  const bool mixture = model.moe.num_experts > 0;  // else there is no expert view
   return make_mesh({.dp = int(p.data_parallel_size()),
                     .cp = int(p.context_parallel_size),
                     .tp_kv = int(tp_kv),

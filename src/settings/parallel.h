@@ -26,7 +26,7 @@ struct ParallelConfig {
   i64 world_size = 1;  // ranks in all: the launcher's, or the flag's for --dry-run
   i64 tensor_model_parallel_size = 1;
   i64 pipeline_model_parallel_size = 1;
-  i64 encoder_pipeline_model_parallel_size = 0;  // stages before those, of the encoder alone; 0: it has none
+  i64 encoder_pipeline_model_parallel_size = 0;  // preceding stages of the encoder; 0: it has none
   i64 context_parallel_size = 1;
   i64 expert_model_parallel_size = 1;   // ranks that share a layer's experts
   i64 expert_tensor_parallel_size = 0;  // ranks that share an expert's matrices; 0: the tensor-parallel ones

@@ -1,4 +1,4 @@
-// The recipe of a run's precision, from its flags. Nobody else reads those flags.
+// A run's precision recipe, from its flags. No other code reads those flags.
 #pragma once
 #include <optional>
 

@@ -88,7 +88,7 @@ StepSpec step_spec(const Options& o, int stage) {
   if (o.parallel.stages() > 1) {
     s.pipeline = pipeline_of(o.parallel, o.model, stage, int(micro_batches(o)));
     const BatchSizes sizes(o);
-    for (const i64 size : sizes.from(0))  // others may lie before the start of this run
+    for (const i64 size : sizes.from(0))  // others may be before the start of this run
       if (size > 0 && size % sizes.at_once() == 0) s.pipeline.micro_batches.insert(int(size / sizes.at_once()));
   }
   return s;

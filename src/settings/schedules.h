@@ -1,5 +1,5 @@
-// What follows from the options, and from where a run begins: how long a run is, its schedules, what it asks of the
-// data, what it plans.
+// Values that follow from the options and the start of a run: its length, its schedules, the samples it needs, its
+// plan.
 #pragma once
 #include "data/config.h"
 #include "settings/options.h"

@@ -13,7 +13,7 @@ namespace megalith {
 
 class ChunkDatabase {
  public:
-  // Of these documents of a source. `eod`: -1: there is none.
+  // Over these documents of a source. `eod`: -1: there is none.
   static ChunkDatabase cut(std::shared_ptr<const TokenSource> source, Range documents, i64 chunk_length, i64 eod);
   // Of a file. Error, naming it, if it does not hold `chunks` chunks of the source.
   static ChunkDatabase open(const std::string& path, i64 chunks, std::shared_ptr<const TokenSource> source);
@@ -26,7 +26,7 @@ class ChunkDatabase {
 
   // A chunk's tokens.
   std::vector<i32> tokens(i64 chunk) const;
-  // The chunk and what follows it in its document, as much as there is room for in so many chunks; then `pad`.
+  // The chunk and the text after it in its document, up to so many chunks in total; padded with `pad`.
   void read(i64 chunk, i64 count, i32 pad, std::span<i32> out) const;
 
  private:

@@ -23,7 +23,7 @@ struct RetroProject {
   std::map<std::string, Samples> splits;
 };
 
-// Error, naming the file, if there is none or it is no such file.
+// Error, naming the file, if it is missing or has another form.
 RetroProject read_project(const std::string& dir);
 void write_project(const std::string& dir, const RetroProject& project);
 std::string chunks_file(const std::string& dir);

@@ -139,7 +139,7 @@ class CudaBackend final : public Backend, public TellsFacts {
   std::string device_place() const override { return device_.bus_place(); }
   bool has_f16() const override { return false; }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cuda::workspace_bytes(device_, g, n); }
-  // What the context and the libraries hold on the GPU; their kernels' code is loaded at first use.
+  // Memory of the context and the libraries on the GPU; kernels' code is loaded at first use.
   i64 fixed_bytes() const override {
     device_.blas(), device_.dnn();
     return (device_.total_bytes() - device_.free_bytes()) * (is_shared_ ? 2 : 1);

@@ -22,11 +22,11 @@ struct CommunicatorGroup {
   int lane = 0;            // of a link: its channel
   std::vector<int> ranks;  // by the mesh's numbers, ascending unless it is a link
   auto operator<=>(const CommunicatorGroup&) const = default;
-  int find(int rank) const;  // its place among the ranks; -1 if it is none of them
+  int find(int rank) const;  // its index among the ranks; -1 if it is none of them
   std::string text() const;  // "ranks 0 1 2 3", "ranks 0 to 1"
 };
 
-// What a relayout needs; nothing if it moves nothing between ranks.
+// The communicator of a relayout; none if it moves nothing between ranks.
 std::optional<CommunicatorGroup> communicator_group_of(const Relayout& op, const Mesh& mesh, const Coord& coord);
 std::vector<CommunicatorGroup> communicator_groups_of(const Plan& plan, const Coord& coord);
 // "all_reduce over tp_kv tp_rep, layer 3 attention, ranks 0 1": `tag` says where in the model.

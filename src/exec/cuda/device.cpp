@@ -17,9 +17,8 @@ void check_cuda(cudaError_t status, std::string_view what) {
   fail("{}: CUDA error {}: {}", what, int(status), cudaGetErrorString(status));
 }
 
-// Streams share the queues that the driver has on a GPU, 8 or what this variable says (scripts for Megatron-LM say 1).
-// A transfer that waits for another rank holds up all that is behind it in its queue, so each stream is to have its
-// own.
+// Streams share the GPU's hardware queues, 8 or the value of this variable (scripts for Megatron-LM set 1). A transfer
+// that waits for another rank blocks everything behind it in its queue, so each stream should have its own.
 void settle_driver() {
   constexpr const char *kName = "CUDA_DEVICE_MAX_CONNECTIONS", *kQueues = "32";
   const char* given = std::getenv(kName);

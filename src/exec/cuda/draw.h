@@ -5,7 +5,7 @@
 
 namespace megalith::cuda {
 
-// Enqueues. Error if a dim of the block is more than kMostRuns pieces of the whole.
+// Enqueues. Error if a dim of the block has more than kMostRuns runs of global indices.
 void draw(const Draw& d, const Type& type, const Mesh& mesh, const Coord& coord, std::byte* out, cudaStream_t stream);
 
 }  // namespace megalith::cuda

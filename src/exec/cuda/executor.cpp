@@ -160,7 +160,7 @@ cudaGraphExec_t Executor::capture(int program, Stretch steps, bool first, int sl
   check_cuda(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeThreadLocal), "capturing a program");
   try {
     enqueue(program, steps, first, slot);
-  } catch (...) {  // else the stream could do nothing more, not even wait
+  } catch (...) {  // otherwise the stream would be unusable, even for waiting
     cudaStreamEndCapture(device_.stream(), &graph);
     if (graph) cudaGraphDestroy(graph);
     throw;
@@ -172,10 +172,9 @@ cudaGraphExec_t Executor::capture(int program, Stretch steps, bool first, int sl
   return made;
 }
 
-// What begins or ends a lane's work stands between graphs. As a branch of one it would be in a queue of the GPU that
-// the driver chooses. There it would stand behind or before work that it has nothing to do with. Nothing ran beside
-// gathers that began as branches. And where such a gather stood before a transfer that waits for another rank, ranks
-// could wait for each other for ever.
+// Nodes that start or end a lane's work are between graphs. As a branch of a graph a transfer would be in a hardware
+// queue that the driver chooses, before or behind unrelated work. Nothing overlapped gathers that started as branches.
+// If such a gather preceded a transfer that waits for another rank, ranks could deadlock.
 void Executor::walk(int program, bool first, const EachStretch& in_graph, const EachStep& between) {
   const std::vector<Step>& steps = programs_[size_t(program)].steps;
   const auto cuts = [&](const Step& s) { return (s.lane || s.begun_by) && (first || !s.first_only); };

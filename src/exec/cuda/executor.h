@@ -26,8 +26,8 @@ i64 workspace_bytes(Device& device, const Graph& g, const Node& n);
 
 class Executor {
  public:
-  // Allocates the arena, chooses algorithms, zeroes the arena. Error if the memory can't be had. `peers`: missing where
-  // there are none; what the plan needs of them must be connected, and all of them make theirs at the same time.
+  // Allocates the arena, chooses algorithms, zeroes the arena. Error if allocation fails. `peers`: missing without
+  // other ranks; the communicators that the plan needs must exist, and all ranks construct theirs at the same time.
   Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers = nullptr);
   ~Executor();
   Executor(const Executor&) = delete;
@@ -36,12 +36,12 @@ class Executor {
   // Enqueues a program on the device's stream. `first`: of a step's micro-batches; `slot`: which copy of leaves that
   // have several.
   void run(int program, bool first, int slot = 0);
-  // The same of a program that updates(), with something that is queued before its first instruction that does. It goes
-  // kernel by kernel, as there is no graph that ends there.
+  // The same for a program that updates(), with an operation queued before its first updating instruction. It runs
+  // kernel by kernel, as no graph ends there.
   void run(int program, bool first, int slot, const std::function<void()>& before_update);
   bool updates(int program) const;  // it writes parameters or the optimizer's state
-  // Makes the graphs that such a run launches. Else its first does, and the driver may then wait until the GPU is idle:
-  // for ever, if what the GPU waits for comes from a rank that waits for this one in the same way.
+  // Creates the graphs of such a run. Otherwise the first run does, and the driver may then wait until the GPU is idle:
+  // forever, if the GPU waits for a rank that waits for this one in the same way.
   void make_ready(int program, bool first, int slot);
 
   // Off: programs are enqueued kernel by kernel, so that profilers see the ranges.
@@ -55,8 +55,8 @@ class Executor {
   void tell_reductions(std::function<void(double seconds)> told);
   void skip_time();
   TagSeconds tag_seconds() const { return tag_clock_ ? tag_clock_->seconds() : TagSeconds{}; }
-  // Runs a program and times each instruction by events. Another run goes before it, so that the host, which takes
-  // longer for a kernel by itself than a small one runs, is ahead. What a lane does counts where its end is waited for.
+  // Runs a program and times each instruction by events. An untimed run goes first, so that the host is ahead: its
+  // launch of a small kernel takes longer than the kernel. A lane's work counts at its Wait.
   std::vector<double> time_instructions(int program);
 
   std::byte* leaf(const Leaf& leaf, int slot = 0) {
@@ -122,7 +122,7 @@ class Executor {
   std::vector<Captured> programs_;
   std::vector<std::string> doing_;  // by program, for the other ranks' errors
   bool graphs_ = true, timed_ = false;
-  std::vector<Event> marks_;             // before and behind each run, while they are timed
+  std::vector<Event> marks_;             // before and after each run, while runs are timed
   std::unique_ptr<OwnClock> own_clock_;  // once it is asked for
   std::unique_ptr<TagClock> tag_clock_;  // likewise
   std::unique_ptr<ReductionClock> reductions_;

@@ -61,7 +61,7 @@ void CUDART_CB copy_now(void* copy) {
   std::memcpy(it->to.data(), it->from, it->to.size());
 }
 
-// In pieces: other streams' host functions, which have the same thread, come between.
+// In chunks: host functions of other streams, which share the thread, run between them.
 void copy_later(std::span<std::byte> to, const std::byte* from, cudaStream_t stream) {
   constexpr size_t kPiece = size_t{16} << 20;
   for (size_t at = 0; at < to.size(); at += kPiece) {

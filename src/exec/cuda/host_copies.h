@@ -1,6 +1,6 @@
-// Copies of the GPU's memory that are made beside its work: into pinned memory, on a lane of their own. As far as the
-// GPU has memory for it, they are made there first, in line: that takes about a hundredth of the time. What lies on the
-// host is copied by a thread of CUDA's, in its turn on the lane: cudaMemcpyAsync would do it at once, on the caller's.
+// Copies of GPU memory to pinned memory during its work, on a lane of their own. As far as the GPU has memory for it,
+// they are first made there, in line: that takes about a hundredth of the time. Host leaves are copied by a CUDA thread
+// in the lane's order: cudaMemcpyAsync would do it at once, on the calling thread.
 #pragma once
 #include <memory>
 #include <span>
@@ -15,13 +15,13 @@ namespace megalith::cuda {
 class HostCopies {
  public:
   explicit HostCopies(cudaStream_t work) : work_(work) { check_cuda(cudaGetDevice(&device_), "making a lane"); }
-  ~HostCopies() { cudaStreamSynchronize(lane_.stream()); }  // copies under way have the memory that goes now
+  ~HostCopies() { cudaStreamSynchronize(lane_.stream()); }  // memory to free is in use by running copies
   HostCopies(const HostCopies&) = delete;
   HostCopies& operator=(const HostCopies&) = delete;
 
-  // Pinned, by the time that begin() returns. It is made anew if there is less, so first no copy may be under way.
+  // Pinned when begin() returns. Reallocated if it is too small, so no copy may be running.
   std::byte* memory(i64 bytes);
-  // Likewise, of the GPU. If it can't be had that is a warning: copies are made to the host alone.
+  // Likewise on the GPU. If allocation fails: a warning, and copies go directly to the host.
   void use_device(i64 bytes);
   // A set of copies: each is of what `work` has left when begin() is called.
   void begin();

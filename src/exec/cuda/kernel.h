@@ -1,6 +1,6 @@
-// What a CUDA kernel sees. As on the CPU: an op's kernel is prepared once for its place in the plan (sizes, library
-// descriptors, launch shape, workspace size) and then enqueued many times. One file an op family under kernels/; the
-// list is ops.def.
+// The interface of CUDA kernels. As on the CPU, an op's kernel is prepared once for each instruction of the plan. That
+// fixes sizes, library descriptors, launch shape and workspace size. Then it is enqueued many times. One file per op
+// family in kernels/; the list is ops.def.
 #pragma once
 #include <functional>
 
@@ -46,8 +46,8 @@ struct Kernel {
   // Enqueues on args.stream and returns; never waits, allocates or reads back, since it is captured into a graph.
   // Results are the same bits whenever inputs are.
   std::function<void(const Args&)> run;
-  // Chooses among algorithms by running them, if there is anything to choose. Called once, before the buffers hold
-  // anything: it may write to all of them, and may wait.
+  // Chooses among algorithms by running them, if there are several. Called once, before the buffers have contents: it
+  // may write to all of them, and may block.
   std::function<void(const Args&)> tune = {};
 };
 

@@ -5,7 +5,7 @@
 
 namespace megalith::cuda {
 
-// Nanoseconds, in the device's memory. Nothing here is read back: what is told lies in the host's memory.
+// Nanoseconds, in device memory. The host does not read this: reported values are in host memory.
 struct OwnTime {
   u64 run_began = 0, wait_began = 0;
   u64 waited = 0;       // in this run
@@ -14,8 +14,8 @@ struct OwnTime {
 };
 enum class Moment : u8 { none, run_begins, wait_begins, wait_ends, run_ends };
 
-// Nanoseconds by tag (plan/time_tags.h), in the device's memory. What has been told at a step's end lies in `told`, in
-// the host's memory: a count that is odd while the rest is written, the steps, then the sums.
+// Nanoseconds by tag (plan/time_tags.h), in device memory. `told`, in host memory, has the values of the last step's
+// end: a counter that is odd during the write, the number of steps, then the sums.
 struct TagTime {
   static constexpr int kMost = 64;
   u64 last = 0, steps = 0;
@@ -23,7 +23,7 @@ struct TagTime {
   int count = 0;
   u64* told = nullptr;
 };
-// What passed since the last such mark counts to `tag`; -1: to nothing.
+// The time since the last such mark counts to `tag`; -1: to nothing.
 void launch_tag(TagTime* time, int tag, bool ends_step, cudaStream_t stream);
 
 // Of each reduction the nanoseconds that the compute stream spent in it, as a ring in the host's memory: how many there

@@ -1,6 +1,6 @@
-// How long a GPU works by itself. Marks stand around each run, each transfer in line and each wait for a lane. They
-// read the GPU's clock where they stand in the compute stream (mark.h). Those of transfers are the watch's anyway. The
-// host reads one number of its own memory, and never waits.
+// The time that a GPU works without waiting for others. Marks enclose each run, each transfer in line and each wait for
+// a lane. They read the GPU's clock at their position in the compute stream (mark.h). The watch needs those of
+// transfers anyway. The host reads one number in its own memory, and never waits.
 #pragma once
 #include "exec/cuda/mark.h"
 

@@ -1,4 +1,4 @@
-// What a run on several GPUs has beside its own: the ranks, what moves data between them, and the watch over it.
+// What a run on several GPUs has in addition: the ranks, their communicators, and the watch over transfers.
 #pragma once
 #include "exec/cuda/watch.h"
 

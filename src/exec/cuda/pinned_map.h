@@ -1,4 +1,5 @@
-// Pinned memory that a thread of its own takes, so that nobody waits for it before it is needed: 20 GiB take seconds.
+// Pinned memory that a separate thread allocates, so that nothing waits for it before it is needed: 20 GiB take
+// seconds.
 #pragma once
 #include <atomic>
 #include <future>

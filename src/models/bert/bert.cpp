@@ -65,7 +65,7 @@ class BertBuilder {
     return p_.dropout("embedding", x);
   }
 
-  // What a block reads, and the stream behind what it gives. The norm is at one of the two places.
+  // The input of a block, and the stream after its output is added. The norm is at one of the two positions.
   Value read(const std::string& norm, Value x) {
     return p_.to_tensor_parallel(c_.bert.post_norm ? p_.cast(x, p_.mode.precision.activations) : p_.norm(norm, x));
   }

@@ -7,7 +7,7 @@ namespace megalith {
 // x [s,b,h] behind the last norm, table [v,h] -> logits [s,b,v], split over tp.
 Value bert_logits(Parts& parts, Value x, Value table);
 
-// x as the residual stream lies -> [b,1,2]: which of two segments came first.
+// x in the residual stream's layout -> [b,1,2]: which of two segments came first.
 Value binary_logits(Parts& parts, Value x);
 
 // Adds the term of those.

@@ -20,7 +20,7 @@ namespace {
 // The experts of a layer.
 class Experts {
  public:
-  // `h`: width of what they get and give.
+  // `h`: width of their input and output.
   Experts(Parts& p, const std::string& name, i64 h) : p_(p), b_(p.b), c_(p.config) {
     const i64 n = c_.moe.num_experts, f = c_.expert_width();
     const double std = c_.init_method_std;

@@ -1,5 +1,5 @@
-// What the blocks of transformers are built of: parameters and data as leaves, norms, dropout and biases, and the two
-// ways between the residual stream and the tensor-parallel parts.
+// Building blocks of transformers: parameters and data as leaves, norms, dropout and biases, and the relayouts between
+// the residual stream and the tensor-parallel modules.
 #pragma once
 #include <array>
 #include <string>
@@ -16,7 +16,7 @@ namespace megalith {
 
 inline constexpr size_t kRouterLosses = 4;
 
-// What the routers of a piece's layers have added up.
+// The sums over the routers of a model piece's layers.
 struct RouterSums {
   std::array<Value, kRouterLosses> sums{};  // by loss (blocks/router_losses.cpp); none: no layer has it
   i64 layers = 0;
@@ -31,7 +31,7 @@ struct Parts {
   i64 seq = 0;                                         // of the data
   bool position_ids = false, document_starts = false;  // see GptData
   i64 cache_length = 0;                                // 0: training or evaluation
-  std::string site = {};  // before the names that key dropout, where one layer stands in several places
+  std::string site = {};  // prefix of names that key dropout, if one layer is used several times
   // The data of all layers: sample numbers; how many tokens the caches hold; how many tokens each sequence has.
   Value rows{}, length{}, lengths{};
   bool causal = true;       // of attention
@@ -77,8 +77,8 @@ Value cached(Parts& parts, const std::string& name, Value x);
 double attention_scale(const ModelConfig& config);
 // `name`: of the layer's attention, the key of its dropout. `scale`: of the scores.
 AttentionSpec attention_spec(const Parts& parts, const std::string& name, double scale);
-// q [s,b,g,r,d], k [s,b,g,d], v [s,b,g,e] -> o [s,b,g,r,e]. Over cp: keys and values gathered, or (all-to-all) the
-// sequence whole and the groups split once more. In generation over the caches of keys and values, too.
+// q [s,b,g,r,d], k [s,b,g,d], v [s,b,g,e] -> o [s,b,g,r,e]. Over cp: keys and values are gathered or, with all-to-all,
+// the sequence is gathered and the groups are split further. Generation reads caches of keys and values.
 Value core_attention(Parts& parts, const std::string& name, double scale, Value q, Value k, Value v);
 
 // o [s,b,g,r,e] -> [s,b,h], a sum still partial over tp.
@@ -97,7 +97,7 @@ Value cross_attention_block(Parts& parts, const std::string& name, Value x, Valu
 // tokens x attend to them. `length`: of the memory.
 void cache_memory(Parts& parts, const std::string& name, Value memory);
 Value cached_cross_attention(Parts& parts, const std::string& name, Value x, i64 length);
-// The same of x as the residual stream lies, before to_tensor_parallel().
+// The same for x in the residual stream's layout, before to_tensor_parallel().
 Value latent_attention_block(Parts& parts, const std::string& name, Value x);
 // `width`: inside the MLP, with biases if `has_bias`.
 Value mlp_block(Parts& parts, const std::string& name, Value x, i64 width, bool has_bias);

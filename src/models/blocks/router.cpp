@@ -87,7 +87,7 @@ class Router {
     return out;
   }
 
-  // What is chosen by scores alone.
+  // The choice by scores alone.
   Value plain_choice(const RouteSpec& at, Value z, Value choice) {
     if (!at.bias && !at.groups && !at.by) return choice;
     return b_.add(Route{{.score = at.score, .topk = at.topk}}, {z})[1];

@@ -20,7 +20,7 @@ struct RouterResult {
   Value choice;  // [s,b,k] i32, experts in ascending order; -1: no room
 };
 
-// x [s,b,h], as the stream lies over ranks. `name`: before the parameters' names, as "decoder.layers.0.mlp.".
+// x [s,b,h], in the stream's layout. `name`: prefix of the parameters' names, as "decoder.layers.0.mlp.".
 RouterResult route(Parts& parts, const std::string& name, Value x);
 
 // The names of the losses that a model has: those whose coefficients are not 0.

@@ -4,7 +4,7 @@
 
 namespace megalith {
 
-// Adds the losses of one layer to parts.router. z [s,b,e] logits; choice [s,b,k]: of the k largest scores alone.
+// Adds the losses of one layer to parts.router. z [s,b,e] logits; choice [s,b,k]: the k largest scores alone.
 void add_router_losses(Parts& parts, const std::string& name, Value z, Value choice);
 
 // Whether a layer has any, and so which experts its tokens choose by scores alone counts.

@@ -1,5 +1,5 @@
-// The way of tokens to experts and back, by relayouts alone: what is split over the stream's axes [s,b,..] is gathered
-// over ep and etp. A sum over them comes back to where the stream is.
+// Dispatch and combine of tokens as relayouts: a value split over the stream's axes [s,b,..] is gathered over ep and
+// etp. A sum over them returns to the stream's layout.
 #pragma once
 #include "graph/builder.h"
 
@@ -16,9 +16,9 @@ class TokensOfExperts {
   Value give_back(Value y) const;
 
  private:
-  // The axes of ep and etp that are of one dense axis. Where that has no part in edp, all of it: parts of one rank come
-  // and go with the others. All of it too where a part of its split can't go alone, as of a zigzag. Then each rank of
-  // edp keeps a share in block order.
+  // The atoms of ep and etp that belong to one dense axis. If that has no atom in edp: all of it, as parts of one rank
+  // do not matter. All of it too where a part of its split can't be gathered separately, as of a zigzag. Then each rank
+  // of edp keeps a share in block order.
   struct Part {
     AxisSet axes;
     AxisSet cut;  // those of edp that are split anew

@@ -84,7 +84,7 @@ class GptBuilder {
     return p_.dropout("embedding", x);
   }
 
-  // What a block reads, as the stream lies, and what it gives to the stream: a norm stands at one of the two places.
+  // The input of a block, in the stream's layout, and its output: a norm is at one of the two positions.
   Value read(const std::string& norm, Value x) {
     return c_.norm_block_output ? p_.cast(x, p_.mode.precision.activations) : p_.norm(norm, x);
   }

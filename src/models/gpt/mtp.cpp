@@ -64,7 +64,7 @@ class MtpModule {
     return b_.relayout(b_.relayout(sum, groups::data, kCopy), groups::context, kCopy);
   }
 
-  // Half of W: each rank has it whole, for its own part of the stream.
+  // Half of W: each rank has all of it, for its own part of the stream.
   Value projected(const char* half, Value x) {
     const i64 h = p_.config.hidden_size;
     return einsum(b_, "sbh,oh->sbo", x,

@@ -1,5 +1,5 @@
-// Data of multi-token prediction, which the host makes of a batch's: each position has what stands `by` positions
-// behind it, in the same sequence and, where attention stays in documents, in the same document; else 0.
+// Data of multi-token prediction, which the host derives from a batch. Each position has the value that is `by`
+// positions later in the same sequence and, if attention is limited to documents, in the same document; else 0.
 #pragma once
 #include "base/batch.h"
 

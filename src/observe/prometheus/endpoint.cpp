@@ -22,7 +22,7 @@ namespace {
 
 using PrometheusLabels = prometheus::Labels;
 
-// A reader that sends nothing more is left after this; it holds one of the threads so long.
+// A silent client is disconnected after this time; until then it occupies one of the threads.
 constexpr const char *kThreads = "4", *kRequestTimeoutMs = "3000";
 
 class ServedEndpoint final : public Endpoint {

@@ -1,4 +1,4 @@
-// What TensorBoard and W&B show beside the table of metrics, each behind Megatron's flag.
+// Curves of TensorBoard and W&B besides the table of metrics, each enabled by Megatron's flag.
 #pragma once
 #include "observe/record.h"
 

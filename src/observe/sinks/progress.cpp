@@ -12,7 +12,7 @@ namespace megalith {
 
 std::string duration(double seconds) {
   if (!(seconds >= 0 && seconds < 1e12)) return "?";
-  const i64 s = i64(seconds + 0.5), minutes = s / 60, hours = minutes / 60;
+  const i64 s = i64(std::llround(seconds)), minutes = s / 60, hours = minutes / 60;
   if (hours >= 24) return fmt::format("{}d {:02d}:{:02d}", hours / 24, hours % 24, minutes % 60);
   if (hours > 0) return fmt::format("{}:{:02d}:{:02d}", hours, minutes % 60, s % 60);
   return fmt::format("{}:{:02d}", minutes, s % 60);

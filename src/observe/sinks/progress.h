@@ -1,5 +1,5 @@
-// The live line of a training run on a terminal: steps, a bar, the loss, tokens/s, time left. Where stderr is not a
-// terminal there is nothing. Log lines and it don't mix: base/log.h keeps it below them.
+// The live line of a training run on a terminal: steps, a bar, the loss, tokens/s, time left. Absent if stderr is not a
+// terminal. base/log.h keeps log lines above it.
 #pragma once
 #include <functional>
 #include <string>

@@ -43,7 +43,7 @@ WandbPlace make_wandb_place(const fs::path& dir, const std::string& given, doubl
   return place;
 }
 
-// JSON is YAML. A file that can't be written is told by the run's own file, which lies beside it.
+// JSON is YAML. If it can't be written, the run's own file in the same directory reports it.
 void write_wandb_config(const WandbPlace& place, const WandbItems& config) {
   std::ofstream file(place.dir / "files" / "config.yaml");
   file << "wandb_version: 1\n";

@@ -18,7 +18,7 @@ WandbPlace make_wandb_place(const std::filesystem::path& dir, const std::string&
 // files/config.yaml, for people.
 void write_wandb_config(const WandbPlace& place, const WandbItems& config);
 
-// Starts `wandb sync` beside this process, where it is in PATH; says what became of it.
+// Starts `wandb sync` as a separate process, if it is in PATH; reports the result.
 void start_wandb_sync(const std::filesystem::path& run);
 
 }  // namespace megalith

@@ -63,7 +63,7 @@ WandbFile::WandbFile(const std::filesystem::path& path) : file_(path, "W&B file"
   add(Message().bytes(21, Message().bytes(1, version)));
 }
 
-// One write a record: a file that is cut holds whole records before the cut. What is lost gets no number.
+// One write per record: a truncated file has complete records before the cut. Lost records get no number.
 void WandbFile::add(std::string_view fields) {
   const std::string record = in_blocks(size_, Message().number(1, u64(records_ + 1)).take() + std::string(fields));
   if (!file_.append(record)) return;

@@ -1,4 +1,4 @@
-// What a build without NCCL has in its place.
+// Stub for builds without NCCL.
 #include "exec/cuda/comms.h"
 
 namespace megalith::cuda {

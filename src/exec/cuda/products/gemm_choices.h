@@ -12,7 +12,7 @@
 
 namespace megalith::cuda {
 
-// `algorithm`: the library's own description of it, opaque bytes. `ms`: what it took when it was chosen.
+// `algorithm`: the library's own description, opaque bytes. `ms`: its time when it was chosen.
 struct GemmChoice {
   std::vector<u8> algorithm;
   double ms = 0;
@@ -21,13 +21,13 @@ struct GemmChoice {
 
 class GemmChoices {
  public:
-  // Reads `file` if there is one; an empty name: nothing is read or kept. What was written for another GPU or library
-  // version (`machine`) is left out; a damaged file counts as none, with a warning. A file that holds something else is
-  // left as it is, and nothing is kept, with a warning; likewise where no file can be written.
+  // Reads `file` if it exists; an empty name: nothing is read or kept. Entries of another GPU or library version
+  // (`machine`) are skipped; a damaged file counts as absent, with a warning. A file of another kind is left unchanged,
+  // and nothing is kept, with a warning; likewise if no file can be written.
   GemmChoices(std::string file, std::string machine);
 
-  // Whether choices last. Where they do not, none should be made: measured anew they could come out otherwise, and the
-  // same run round otherwise.
+  // Whether choices persist. If not, none should be made: a new measurement may choose differently, and the same run
+  // would round differently.
   bool kept() const { return !file_.empty(); }
   const std::string& file() const { return file_; }
   const GemmChoice* find(const std::string& problem) const;
@@ -36,8 +36,8 @@ class GemmChoices {
   // what find() gives from here on: this run multiplies like the next ones. A file that can't be written is a warning,
   // once. Processes take turns by a lock of the folder, where the file system has them.
   void add(const std::string& problem, GemmChoice choice);
-  // All that is known here, and taking over what another rank knows: nothing else is known from here on, and nothing
-  // kept, so that ranks multiply alike. What was chosen on another kind of machine is left out.
+  // All choices known here; and their replacement by another rank's. From then on nothing else is known or kept, so
+  // that ranks use the same algorithms. Choices of another kind of machine are skipped.
   std::string text() const;
   void take(const std::string& text);
 
