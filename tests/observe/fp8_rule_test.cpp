@@ -33,7 +33,7 @@ std::string faults() {
   return text;
 }
 
-double value_of(const std::string& scrape, const std::string& series) {
+double series_value(const std::string& scrape, const std::string& series) {
   const size_t at = scrape.find("\n" + series + "{");
   return at == std::string::npos ? NAN : std::stod(scrape.substr(scrape.find("} ", at) + 2));
 }
@@ -75,9 +75,9 @@ TEST(Rules, Fp8FiresOnFaultsInARealRun) {
   const double began = steady_seconds();
   for (; fired_at == 0 && steady_seconds() < began + 120; std::this_thread::sleep_for(std::chrono::milliseconds(300))) {
     const std::string scrape = http_get(endpoint->port(), "/metrics");
-    const double iteration = value_of(scrape, "megalith_iteration");
-    const double ratio =
-        value_of(scrape, "megatron:fp8_amax_history_max") / value_of(scrape, "megatron:fp8_amax_history_threshold");
+    const double iteration = series_value(scrape, "megalith_iteration");
+    const double ratio = series_value(scrape, "megatron:fp8_amax_history_max") /
+                         series_value(scrape, "megatron:fp8_amax_history_threshold");
     if (iteration < kFirst && ratio > highest) highest = ratio;
     if (alerts(port, "firing").contains("MegatronFP8AmaxSaturation")) fired_at = iteration;
   }

@@ -17,7 +17,7 @@
 namespace megalith {
 namespace {
 
-constexpr int kSteps = 5;
+constexpr int kScaledSteps = 5;
 
 // Of the casts of a step, from the states before and behind it.
 void expect_health(const Fp8Health& health, const std::vector<std::vector<float>>& before,
@@ -59,11 +59,11 @@ void train_rank(Ranks& ranks, const Options& o) {
     return all;
   };
   Trainer trainer(step, *device, coord, o.optimizer, make_schedules(o));
-  DataLoader loader(build_datasets(o.data, {.train = 16 * kSteps}).train,
+  DataLoader loader(build_datasets(o.data, {.train = 16 * kScaledSteps}).train,
                     rank_loader_config(o, mesh, coord, Split::train, 0));
   RunState state;
   std::optional<Fp8Scales> scales(std::in_place, step, *device, o.quantize);
-  for (int i = 0; i < kSteps; ++i) {
+  for (int i = 0; i < kScaledSteps; ++i) {
     if (i == 3) scales.emplace(step, *device, o.quantize);  // as a run that goes on does
     const auto before = states();
     trainer.start_step(loader, micro_batches(o), state);

@@ -23,6 +23,7 @@ class PinnedMap {
 
  private:
   static constexpr i64 kPiece = i64{256} << 20;
+  void touch(i64 at);  // the piece that begins there
   void pin();
 
   std::byte* memory_ = nullptr;
