@@ -213,6 +213,8 @@ TEST(QuantizeOnGpu, scales_of_boxes_are_the_cpus) {
                                     {{160, 2, 24}, {128, 1, 1}, Scaling::power_of_two},
                                     {{16, 3, 6, 1, 64}, {1, 1, 2, 1, 64}, Scaling::power_of_two},
                                     {{2, 80, 192}, {1, 80, 128}, Scaling::power_of_two},
+                                    {{144, 3, 2, 128}, {128, 1, 1, 128}, Scaling::power_of_two},
+                                    {{144, 2, 2, 64}, {128, 1, 2, 64}, Scaling::power_of_two},
                                     {{13, 77}, {1, 128}, Scaling::power_of_two},
                                     {{32, 2, 64}, {1, 1, 32}, Scaling::mx},
                                     {{64, 2, 16}, {32, 1, 1}, Scaling::mx}};

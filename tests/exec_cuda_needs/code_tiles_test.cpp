@@ -47,6 +47,13 @@ TEST(CodeTiles, see_dims_that_boxes_cut_alike_as_one) {
   expect_tiles(sizes_of({64, 2, 64}, {1, 1, 32}, CodeOrders::both, 2, DType::f32, Scaling::mx), {1, 128, 64, 1, 32});
 }
 
+// Columns of the weight behind attention are groups of heads.
+TEST(CodeTiles, see_groups_of_heads_as_columns) {
+  expect_tiles(sizes_of({256, 8, 4, 128}, {128, 1, 1, 128}, CodeOrders::both, 1), {1, 256, 4096, 128, 128});
+  expect_tiles(sizes_of({256, 8, 4, 64}, {128, 1, 2, 64}, CodeOrders::both, 1), {1, 256, 2048, 128, 128});
+  EXPECT_FALSE(sizes_of({256, 8, 80}, {128, 1, 80}, CodeOrders::both, 1).tiles);  // 80 does not divide a tile
+}
+
 // Rows of the matrices of sequences lie between each other.
 TEST(CodeTiles, have_a_matrix_for_each_sequence) {
   const auto of = [](const Shape& shape, const Shape& box) {

@@ -64,6 +64,9 @@ std::optional<CodeTiles> code_tiles(const Quantize& op, const LocalNode& node) {
   if (!has_box_scales(op) || op.format == CodeFormat::e2m1 || node.ins[0].dtype == DType::f64) return std::nullopt;
   if (op.by_sequence) return sequence_tiles(op, node.in_shape(0));
   std::vector<CutDim> dims = merged_dims(node.in_shape(0), op.box);
+  // Squares of a weight whose columns are groups of heads: runs of columns that boxes divide are one row.
+  if (dims.size() == 3 && dims[0].box > 1 && dims[1].box == 1 && dims[2].size % dims[2].box == 0)
+    dims[1] = {dims[1].size * dims[2].size, dims[2].box}, dims.pop_back();
   if (dims.size() == 3 && dims[0].box > 1) return std::nullopt;
   if (dims.empty() || dims.size() > 3) return std::nullopt;
   while (dims.size() < 3) dims.insert(dims.begin(), {1, 1});
