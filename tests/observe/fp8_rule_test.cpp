@@ -22,9 +22,11 @@ namespace {
 constexpr int kFirst = 120, kSteps = 60;  // with faults
 
 // A bit of the exponents of two layers' weights flips before each step, of the one up as the other goes down. So what
-// is cast is 256 times what scales were made for, now of the one, now of the other. The steps are slow then.
+// is cast is 256 times what scales were made for, now of the one, now of the other. Steps are slow, so that several
+// scrapes see the run before the faults, and each lasts until the rule can fire.
 std::string faults() {
-  std::string text = fmt::format("--inject-allowed --inject slow@0:{}:20:steps={}", kFirst, kSteps);
+  std::string text = fmt::format("--inject-allowed --inject slow@0:20:10:steps={} slow@0:{}:100:steps={}", kFirst - 20,
+                                 kFirst, kSteps);
   for (int i = kFirst; i < kFirst + kSteps; ++i)
     for (const int layer : {0, 1})
       if (i > kFirst || layer == 0)
