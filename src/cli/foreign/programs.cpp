@@ -8,6 +8,7 @@
 #include "cli/foreign/bridge_python.h"
 #include "cli/foreign/flag_words.h"
 #include "cli/foreign/translation.h"
+#include "submit/job.h"
 
 namespace megalith {
 namespace {

@@ -2,28 +2,12 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "base/mistakes.h"
+#include "submit/job.h"
 
 namespace megalith {
-
-std::string shell_word(std::string_view word) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
-  };
-  if (!word.empty() && std::ranges::all_of(word, plain)) return std::string(word);
-  std::string out = "'";
-  for (const char c : word) {
-    if (c == '\'')
-      out += "'\\''";
-    else
-      out += c;
-  }
-  return out + "'";
-}
 
 std::string command_line(std::string_view command, const std::vector<std::string>& words) {
   std::string line = fmt::format("{} {}", shell_word(program_invocation_name), command);

@@ -14,9 +14,6 @@ struct Translation {
   std::vector<std::string> wrong;  // what is missing, or cannot be done as it is asked, one line each
 };
 
-// One word as a shell reads it: in quotes where it has to be.
-std::string shell_word(std::string_view word);
-
 // "build/bin/megalith COMMAND WORD ...", which begins as the program was called, to be pasted into a shell.
 std::string command_line(std::string_view command, const std::vector<std::string>& words);
 
