@@ -86,7 +86,7 @@ void check_sizes(const RetroBuildFlags& flags) {
 }
 
 // Each rank has the samples and the database; they share the samples out. Rank 0 writes.
-void build_project(const RetroBuildFlags& flags, Ranks& ranks) {
+void build_project(const RetroBuildFlags& flags, Ranks& ranks, const MakeProducts& make_products) {
   check_sizes(flags);
   const Options& o = flags.options;
   const std::string& dir = o.data.retro_project_dir;
@@ -108,11 +108,14 @@ void build_project(const RetroBuildFlags& flags, Ranks& ranks) {
                        .chunks = database.size(),
                        .splits = {}};
   log::say("> {} chunks of {} tokens in the database of {}", database.size(), project.chunk_length, prefix);
+  const std::unique_ptr<PointProducts> products =
+      make_products ? make_products(o.train.device, ranks, database.size(), flags.point_size) : nullptr;
   const NeighborSearch search{.database = database,
                               .chunk_length = project.chunk_length,
                               .point_size = flags.point_size,
                               .keep = flags.keep,
-                              .same_corpus = prefix == canonical_path(data)};
+                              .same_corpus = prefix == canonical_path(data),
+                              .products = products.get()};
   const SearchRanks shared{.rank = ranks.rank(), .size = ranks.size(), .gather = [&](const std::string& mine) {
                              return ranks.gather(mine);
                            }};
@@ -128,7 +131,7 @@ void build_project(const RetroBuildFlags& flags, Ranks& ranks) {
 
 }  // namespace
 
-void retro_build(int argc, const char* const* argv, Ranks& ranks) {
+void retro_build(int argc, const char* const* argv, Ranks& ranks, const MakeProducts& make_products) {
   RetroBuildFlags flags;
   config::FieldList fields = config::fields_of(flags);
   Options& o = flags.options;
@@ -140,7 +143,7 @@ void retro_build(int argc, const char* const* argv, Ranks& ranks) {
   }
   settle(o);
   complete_options(o);
-  build_project(flags, ranks);
+  build_project(flags, ranks, make_products);
 }
 
 }  // namespace megalith

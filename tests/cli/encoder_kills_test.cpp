@@ -54,7 +54,7 @@ class EncoderKills : public Workshop, public ::testing::WithParamInterface<Kille
         " --data-path {} --split 80,20,0 --tokenizer-type NullTokenizer --vocab-size 64 --seq-length 32 "
         "--retro-chunk-length 8 --retro-project-dir {} --global-batch-size 4 {}",
         *this / "numbers_text_document", *this / "project", kLength);
-    must("retro build" + samples);
+    must("retro build --device cpu" + samples);
     return samples;
   }
 

@@ -49,7 +49,7 @@ class RetroRuns : public Workshop {
         data, kWords, *this / project);
   }
   std::string build(const std::string& data, const std::string& project) const {
-    return "retro build --retro-database-path " + data + " " + samples(data, project);
+    return "retro build --device cpu --retro-database-path " + data + " " + samples(data, project);
   }
   std::string train(const std::string& data, const std::string& more) const {
     return "pretrain-retro --device cpu --retro-add-retriever --num-layers 6 --hidden-size 16 --num-attention-heads 2 "
@@ -139,7 +139,7 @@ TEST_F(RetroRuns, NeighborsLowerTheLossOfTextsNeverTrainedOn) {
           "--retro-chunk-length 8 --retro-project-dir {} --global-batch-size 16 --train-iters 400 --eval-interval 400 "
           "--eval-iters 12 ",
           data, kWords, *this / "project");
-  must("retro build --retro-database-path " + data + " " + size);
+  must("retro build --device cpu --retro-database-path " + data + " " + size);
   const auto loss = [&](const std::string& more) {
     const std::string line =
         "pretrain-retro --device cpu --num-layers 6 --hidden-size 32 --num-attention-heads 2 "

@@ -14,51 +14,12 @@
 #include "data/retro/nearest.h"
 #include "data/retro/neighbors.h"
 #include "tests/data/data_test_util.h"
+#include "tests/data/pair_corpus.h"
 
 namespace megalith {
 namespace {
 
-constexpr i64 kChunk = 16, kSeq = 64, kVocabulary = 500;
-constexpr i32 kRetroEod = 499;
-
-// Documents 2i and 2i + 1 have another first line and the same body.
-class PairSource : public TokenSource {
- public:
-  explicit PairSource(i64 pairs) {
-    std::mt19937 draw(5);
-    const auto words = [&](i64 n) {
-      std::vector<i32> out;
-      for (i64 i = 0; i < n; ++i) out.push_back(i32(draw() % (kVocabulary - 1)));
-      return out;
-    };
-    for (i64 i = 0; i < pairs; ++i) {
-      const std::vector<i32> body = words(60 + i64(draw() % 70));
-      for (int twin = 0; twin < 2; ++twin) {
-        std::vector<i32> document = words(3 + i64(draw() % 6));
-        document.insert(document.end(), body.begin(), body.end()), document.push_back(kRetroEod);
-        documents_.push_back(std::move(document));
-      }
-    }
-  }
-  const std::string& name() const override { return name_; }
-  i64 sequences() const override { return i64(documents_.size()); }
-  i64 length(i64 sequence) const override { return i64(documents_[std::size_t(sequence)].size()); }
-  void read(i64 sequence, i64 offset, std::span<i32> out) const override {
-    std::copy_n(documents_[std::size_t(sequence)].begin() + offset, out.size(), out.begin());
-  }
-
- private:
-  std::string name_ = "pairs";
-  std::vector<std::vector<i32>> documents_;
-};
-
-struct Corpus {
-  std::shared_ptr<const PairSource> source = std::make_shared<PairSource>(60);
-  ChunkDatabase database = ChunkDatabase::cut(source, {0, source->sequences()}, kChunk, kRetroEod);
-  GptDataset samples{source,
-                     build_gpt_index(*source, {.sequences = {0, source->sequences()}, .seq_length = kSeq}),
-                     {.seq_length = kSeq, .vocab_size = kVocabulary, .eod = kRetroEod}};
-};
+using namespace pair_corpus;
 
 std::vector<i64> found_in(const std::string& path, const NpyArray& array) {
   const auto file = map_npy(path, array);
@@ -139,6 +100,65 @@ TEST(Retro, nearest_points_are_those_of_brute_force) {
       EXPECT_EQ(double(nearest.of(q)[k].distance), brute[k].first);
     }
   }
+}
+
+// A device of blocks of 5 queries and 64 points, which counts its calls. Columns behind the last point are wrong.
+class CountedProducts : public PointProducts {
+ public:
+  explicit CountedProducts(i64 size) : size_(size) {}
+  i64 most_queries() const override { return 5; }
+  i64 most_points() const override { return 64; }
+  void set_points(std::span<const i16> points) override {
+    EXPECT_LE(i64(points.size()), 64 * size_);
+    points_.assign(points.begin(), points.end());
+  }
+  std::span<const float> multiply(std::span<const i16> queries) override {
+    ++calls;
+    EXPECT_LE(i64(queries.size()), 5 * size_);
+    out_.assign(5 * 64, 1e6f);
+    const auto row = [&](std::span<const i16> of, std::size_t i) {
+      return of.subspan(i * std::size_t(size_), std::size_t(size_));
+    };
+    for (std::size_t q = 0; q < queries.size() / std::size_t(size_); ++q)
+      for (std::size_t p = 0; p < points_.size() / std::size_t(size_); ++p)
+        out_[q * 64 + p] = float(dot(row(queries, q), row(points_, p)));
+    return out_;
+  }
+  int calls = 0;
+
+ private:
+  const i64 size_;
+  std::vector<i16> points_;
+  std::vector<float> out_;
+};
+
+// 8 of 12 numbers a point are 0, so that many distances are equal: the first point is to win by either way.
+TEST(Retro, a_device_finds_the_same_points_and_is_left_out_where_it_would_round) {
+  std::mt19937 draw(11);
+  const auto points = [&](i64 n, int largest) {
+    std::vector<i16> out(std::size_t(n * 12));
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = i16(i % 3 == 0 ? int(draw() % unsigned(2 * largest + 1)) - largest : 0);
+    return out;
+  };
+  const auto may = [](i64 query, i64 point) { return (query + point) % 7 != 0; };
+  for (const auto& [largest, calls] : {std::pair(2, 3 * 5), {300, 0}}) {  // 12 queries, 300 = 4 * 64 + 44 points
+    const std::vector<i16> queries = points(12, largest), all = points(300, largest);
+    CountedProducts device(12);
+    NearestPoints by_cpu(queries, 12, 9), by_device(queries, 12, 9, &device);
+    for (NearestPoints* nearest : {&by_cpu, &by_device}) nearest->add(all, 0, may);
+    EXPECT_EQ(device.calls, calls) << largest;
+    for (i64 q = 0; q < 12; ++q) EXPECT_EQ(by_cpu.of(q), by_device.of(q)) << q;
+  }
+}
+
+TEST(Retro, products_are_exact_up_to_whole_numbers_of_bf16_and_f32) {
+  EXPECT_EQ(largest_of(std::vector<i16>{3, -32768, 7}), 32768);
+  EXPECT_TRUE(has_exact_products(512, 64, 64));
+  EXPECT_TRUE(has_exact_products(255, 256, 256));
+  EXPECT_FALSE(has_exact_products(256, 256, 256));  // a sum may be 2^24
+  EXPECT_FALSE(has_exact_products(1, 257, 1));      // bf16 has 256 and 258
+  EXPECT_FALSE(has_exact_products(1, 1, 257));
 }
 
 TEST(Retro, a_sample_knows_its_documents) {

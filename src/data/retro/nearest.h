@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "data/retro/bag_sketch.h"
+#include "data/retro/point_products.h"
 
 namespace megalith {
 
@@ -16,8 +16,9 @@ struct Near {
 
 class NearestPoints {
  public:
-  // queries: rows of `size` numbers. Of each the `keep` nearest points stay.
-  NearestPoints(std::vector<i16> queries, i64 size, i64 keep);
+  // queries: rows of `size` numbers. Of each the `keep` nearest points stay. `products`: of a device; nullptr, and
+  // where they would not be exact: whole numbers on this CPU. The points found are the same.
+  NearestPoints(std::vector<i16> queries, i64 size, i64 keep, PointProducts* products = nullptr);
 
   i64 queries() const { return count_; }
   // Holds all queries against points first, first + 1 ..; `may(query, point)`: whether the point is one of those that
@@ -27,11 +28,20 @@ class NearestPoints {
   const std::vector<Near>& of(i64 query) const { return best_[std::size_t(query)]; }
 
  private:
-  std::span<const i16> query(i64 q) const;
+  struct Added;  // what add() was given
+  std::span<const i16> rows(std::span<const i16> of, i64 begin, i64 end) const;
+  std::vector<i64> squares_of(std::span<const i16> points) const;
   void insert(i64 q, const Near& found);
+  template <class Product>
+  void hold(const Added& added, i64 q, i64 begin, i64 end, const Product& product);
+  void add_by_cpu(const Added& added);
+  void add_by_device(const Added& added);
 
   const std::vector<i16> queries_;
   const i64 size_, keep_, count_;
+  PointProducts* const products_;
+  const i64 largest_;  // number of the queries
+  const std::vector<i64> squares_;
   std::vector<std::vector<Near>> best_;
 };
 

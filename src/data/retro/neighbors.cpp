@@ -48,7 +48,7 @@ std::vector<i16> points_of(const ChunkDatabase& database, i64 begin, i64 end, co
 }
 
 std::vector<i64> neighbors_of(Queries asked, i64 chunks_of_sample, const NeighborSearch& s, const BagSketch& sketch) {
-  NearestPoints nearest(std::move(asked.points), sketch.size(), s.keep);
+  NearestPoints nearest(std::move(asked.points), sketch.size(), s.keep, s.products);
   const auto may = [&](i64 query, i64 chunk) {
     return !std::ranges::binary_search(asked.documents[std::size_t(query / chunks_of_sample)],
                                        s.database.document(chunk));

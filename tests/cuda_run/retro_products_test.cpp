@@ -1,0 +1,21 @@
+// Neighbours that a GPU's products find are those of whole numbers on the CPU, to the byte.
+#include "cli/device_products.h"
+#include "device/make_backend.h"
+#include "exec/cuda/backend.h"
+#include "tests/data/held_neighbors.h"
+
+namespace megalith {
+namespace {
+
+TEST(CudaRetro, FilesOfNeighborsHaveTheCpusBytes) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "[  SKIPPED ] no GPU here";
+  for (const i64 size : {64, 512}) {
+    DeviceProducts small(make_backend({"cuda", "none"}), 100, 300, size);
+    hold_neighbors(small, size);
+    DeviceProducts whole(make_backend({"cuda", "none"}), 8192, 8192, size);
+    hold_neighbors(whole, size);
+  }
+}
+
+}  // namespace
+}  // namespace megalith
