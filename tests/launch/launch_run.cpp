@@ -10,7 +10,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <thread>
 
@@ -57,7 +56,9 @@ bool is_running(const ProcessState& s) { return s.parent != 0 && s.state != 'Z' 
 
 std::string text_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << file.rdbuf();  // ends without an exception where a process of /proc ends meanwhile
+  return text.str();
 }
 
 std::vector<pid_t> processes_of(const std::string& text) {
