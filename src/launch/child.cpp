@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "base/check.h"
 
@@ -76,8 +76,9 @@ Child start_child(const ChildCommand& command) {
 
 // /proc/PID/stat: "PID (NAME) STATE ... EXIT_CODE".
 std::optional<int> end_of(const Child& child) {
-  std::ifstream file(fmt::format("/proc/{}/stat", child.pid));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream read;
+  read << std::ifstream(fmt::format("/proc/{}/stat", child.pid)).rdbuf();  // no exception where it has just ended
+  const std::string text = read.str();
   const size_t name_end = text.rfind(") "), last = text.find_last_of(' ');
   if (name_end == std::string::npos || text.compare(name_end + 2, 1, "Z") != 0) return {};
   const int status = std::atoi(text.c_str() + last + 1);
