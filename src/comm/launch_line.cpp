@@ -25,6 +25,8 @@ void LaunchLine::joined() const { tell_agent(fd_, "joined"); }
 void LaunchLine::did(i64 iteration) const { tell_agent(fd_, fmt::format("did {}", iteration)); }
 void LaunchLine::at(u64 words, const std::string& what) const { tell_agent(fd_, fmt::format("at {} {}", words, what)); }
 
+void LaunchLine::settling() const { tell_agent(fd_, "settling"); }
+void LaunchLine::settled() const { tell_agent(fd_, "settled"); }
 void LaunchLine::ready() const { tell_agent(fd_, "ready"); }
 
 std::optional<std::string> LaunchLine::hear() const {

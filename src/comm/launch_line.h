@@ -17,6 +17,9 @@ class LaunchLine {
   void did(i64 iteration) const;
   // What it is at; `words` rises each time that it says so, also of the same thing.
   void at(u64 words, const std::string& what) const;
+  // That it takes memory beside its steps, which may hold them up; and that it has all.
+  void settling() const;
+  void settled() const;
   void ready() const;  // of a rank that stands by: nothing is left to do before it takes over
   // What the agent says next, waited for. Nothing where it is gone.
   std::optional<std::string> hear() const;

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
+#include "base/clock.h"
 #include "launch/cause.h"
 #include "launch/memory_events.h"
 
@@ -100,6 +102,7 @@ bool NodeRanks::hear(Rank& r) {
     const std::string_view message(text, size_t(n));
     if (message == "joined") r.has_joined = true;
     if (message == "ready") r.is_ready = true;
+    if (message == "settling" || message == "settled") r.is_settling = message == "settling";
     if (message.starts_with("did ")) std::from_chars(text + 4, text + n, r.iteration);
     if (message.starts_with("at ")) {
       const u64 before = r.words;
@@ -124,9 +127,12 @@ std::vector<Report> NodeRanks::look() {
     furthest = std::max(furthest, r.iteration);
     return ended;
   });
-  if (furthest > told_iteration_ || has_moved_) {
+  constexpr double kLongestSettling = 10;
+  const double now = steady_seconds();
+  const bool has_moved = furthest > told_iteration_ || std::exchange(has_moved_, false);
+  if (has_moved) moved_at_ = now;
+  if (has_moved || (is_settling() && now - moved_at_ < kLongestSettling)) {
     told_iteration_ = std::max(furthest, told_iteration_);
-    has_moved_ = false;
     reports.push_back({.kind = Report::Kind::progress, .generation = generation_, .iteration = told_iteration_});
   }
   reports.insert(reports.end(), ends.begin(), ends.end());

@@ -39,7 +39,8 @@ class NodeRanks {
     Child child;
     RankOutput out, err;
     bool has_joined = false, is_brought_down = false;
-    bool is_ready = false;  // to take over
+    bool is_ready = false;     // to take over
+    bool is_settling = false;  // takes memory beside its steps
     bool has_stood_by = false;
   };
 
@@ -54,6 +55,8 @@ class NodeRanks {
   void keep_standby();
   bool take_over(const Order& order);  // false: there are none that can
   void end_standby();
+  // Whether what this program does beside the steps may hold them up: memory is taken, or ranks that stand by come up.
+  bool is_settling() const;
 
   const Settings settings_;
   LentDevices devices_;
@@ -67,6 +70,7 @@ class NodeRanks {
   std::list<pid_t> leaving_;                                    // that have ended, and that the system still takes down
   i64 generation_ = 0, told_iteration_ = -1, memory_kills_ = 0;
   bool has_moved_ = false;  // since the last report
+  double moved_at_ = 0;     // by the steady clock
   std::optional<double> kill_unjoined_, kill_all_;
 };
 

@@ -14,7 +14,13 @@
 
 namespace megalith::launch {
 
-// A command that trains says so with its first iteration. One that ends before it is needed is not started again
+bool NodeRanks::is_settling() const {
+  return std::ranges::any_of(running_, [](const Rank& r) { return r.is_settling; }) ||
+         std::ranges::any_of(standby_, [](const Rank& r) { return !r.is_ready; });
+}
+
+// A command that trains says so with its first iteration. Then it may pin memory, and so hold up what brings up
+// devices. Both at a time would hold up its steps for seconds. One that ends before it is needed is not started again
 // beside the same ranks.
 void NodeRanks::keep_standby() {
   if (!settings_.standby || kill_all_) return;
@@ -35,7 +41,7 @@ void NodeRanks::keep_standby() {
   }
   const bool are_ready = !standby_.empty() && std::ranges::all_of(standby_, [](const Rank& r) { return r.is_ready; });
   if (are_ready && !std::exchange(has_told_standby_, true)) say_line(fmt::format("{} ranks stand by", standby_.size()));
-  const auto trains = [](const Rank& r) { return r.iteration >= 0; };
+  const auto trains = [](const Rank& r) { return r.iteration >= 0 && !r.is_settling; };
   if (!standby_.empty() || has_standby_failed_ || running_.empty() || !std::ranges::all_of(running_, trains)) return;
   has_told_standby_ = false;
   Order next = order_;

@@ -16,8 +16,10 @@
 #include "base/log.h"
 #include "base/one_line.h"
 #include "base/process_memory.h"
+#include "comm/launch_line.h"
 #include "comm/on_all_ranks.h"
 #include "config/file.h"
+#include "plan/host_memory_ahead.h"
 #include "resume/non_persistent.h"
 #include "resume/snapshot_slot.h"
 
@@ -29,6 +31,7 @@ using nlohmann::json;
 
 constexpr const char* kSnapshotKey = "snapshot";  // in its training state
 constexpr std::string_view kBusy = "...";         // of a rank whose snapshot is under way
+constexpr std::string_view kPinning = "..";       // of one whose memory for copies is
 
 void mark_snapshot(Manifest& manifest, const SnapshotMark& mark) {
   json state = json::parse(manifest.state_json);
@@ -91,13 +94,33 @@ void Snapshots::check_room(bool has_slots) const {
            copy == 0 ? "" : fmt::format(", {:.1f} MiB pinned for what is on its way there", double(copy) / (1 << 20)));
 }
 
+static LaunchLine agent_line() {
+  return LaunchLine([](const char* name) -> const char* { return std::getenv(name); });
+}
+
 void Snapshots::make_room() {
-  if (lent_.steps == 0 || std::exchange(has_room_, true) || model_.on_host()) return;
+  if (settles_since_ && has_room(0)) say_settled();
+  if (lent_.steps == 0 || std::exchange(has_asked_room_, true) || model_.on_host()) return;
+  agent_line().settling();
+  settles_since_ = steady_seconds();
   try {
     model_.interpreter().host_memory(StateBlocks(model_, share_, false).bytes());
   } catch (const std::exception& e) {
     error_ = one_line(e);
   }
+}
+
+bool Snapshots::has_room(double seconds) const {
+  const auto* ahead = dynamic_cast<const HostMemoryAhead*>(&model_.interpreter());
+  return !ahead || ahead->is_host_memory_ready(seconds);
+}
+
+void Snapshots::say_settled() {
+  agent_line().settled();
+  if (o_.train.log_level == LogLevel::debug)
+    log::say("  the host's memory for snapshots is pinned, {:.2f} s after the first step",
+             steady_seconds() - *settles_since_);
+  settles_since_.reset();
 }
 
 Snapshots::~Snapshots() {
@@ -146,12 +169,15 @@ void Snapshots::take(const RunProgress& progress, const Schedules& schedules) {
   // Training waits for no memory: where one is not written yet the next is left out.
   const bool is_busy = work_.valid() && work_.wait_for(std::chrono::seconds(0)) == std::future_status::timeout;
   if (!is_busy) finish();
+  constexpr double kToPin = 0.2;  // of a small state, behind the first step
   std::string what;
-  const std::vector<std::string> errors = ranks_.all_gather(is_busy ? std::string(kBusy) : error_);
-  if (std::ranges::find(errors, kBusy) != errors.end()) {
-    log::say("  no snapshot of iteration {}: the one before is not written yet", progress.state.iteration);
-    return;
-  }
+  const std::vector<std::string> errors = ranks_.all_gather(is_busy            ? std::string(kBusy)
+                                                            : has_room(kToPin) ? error_
+                                                                               : std::string(kPinning));
+  for (const auto& [kind, why] : {std::pair(kBusy, "the one before is not written yet"),
+                                  std::pair(kPinning, "the host's memory for it is not pinned yet")})
+    if (std::ranges::find(errors, kind) != errors.end())
+      return log::say("  no snapshot of iteration {}: {}", progress.state.iteration, why);
   for (size_t r = 0; r < errors.size() && what.empty(); ++r)
     if (!errors[r].empty()) what = fmt::format("rank {}: {}", r, errors[r]);
   if (!what.empty())

@@ -35,7 +35,7 @@ class Snapshots {
   Snapshots& operator=(const Snapshots&) = delete;
 
   bool is_due(i64 iteration) const { return lent_.steps > 0 && iteration % lent_.steps == 0; }
-  // Behind the first step: what copies need is made beside the next ones.
+  // Behind each step. Behind the first one what copies need is made beside the next ones, and the agent knows of it.
   void make_room();
   // On all ranks, between steps. What goes wrong is a warning. From a device the state comes beside the next steps.
   void take(const RunProgress& progress, const Schedules& schedules);
@@ -45,6 +45,8 @@ class Snapshots {
   int own_slot(int i) const;
   void check_room(bool has_slots) const;
   void free_idle(int made) const;
+  bool has_room(double seconds) const;  // for copies; waits so long for it
+  void say_settled();
   void write(const Manifest& manifest, int fd) const;
 
   const Options& o_;
@@ -55,7 +57,8 @@ class Snapshots {
   std::string start_;
   int next_ = 0;  // slot to write
   int made_ = 0;  // by all ranks
-  bool has_written_ = false, has_room_ = false;
+  bool has_written_ = false, has_asked_room_ = false;
+  std::optional<double> settles_since_;  // on the steady clock
   std::atomic<bool> is_over_ = false;
   std::optional<StateBlocks> blocks_;
   std::future<void> work_;

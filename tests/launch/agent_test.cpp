@@ -141,6 +141,16 @@ TEST_F(Agent, StartsAgainWhereNothingMoves) {
   EXPECT_EQ(e.lines_with("nothing has moved for 3 s").size(), 1u) << e.err;
 }
 
+// Memory that is taken beside the steps may hold them up for seconds.
+TEST_F(Agent, WaitsLongerWhereMemoryIsTaken) {
+  const std::string settles = "printf settling >&$MEGALITH_LAUNCH_FD; " + std::string(kDidOne) +
+                              "sleep 3; printf settled >&$MEGALITH_LAUNCH_FD; [ $MEGALITH_GENERATION = 2 ] && exit 0; ";
+  const Ended e = run(2, settles + "sleep 1000", {"--hang-seconds", "1"});
+  EXPECT_EQ(e.code, 0) << e.err;
+  EXPECT_EQ(starts(), 4);
+  EXPECT_EQ(e.lines_with("hangs behind iteration 1").size(), 2u) << e.err;
+}
+
 TEST_F(Agent, PassesSignalsOn) {
   LaunchRun run(dir(), words(2, "trap 'echo told >> " + *this / "told" + "' USR1; trap 'exit 85' USR2; touch " +
                                     *this / "ready$RANK" + "; while true; do sleep 0.05; done"));

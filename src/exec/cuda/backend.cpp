@@ -13,12 +13,13 @@
 #include "exec/cuda/tell_facts.h"
 #include "exec/cuda/transfers.h"
 #include "facts/tells_facts.h"
+#include "plan/host_memory_ahead.h"
 
 namespace megalith {
 
 namespace {
 
-class CudaInterpreter final : public Interpreter {
+class CudaInterpreter final : public Interpreter, public HostMemoryAhead {
  public:
   CudaInterpreter(const Plan& plan, const Coord& coord, cuda::Device& device, const cuda::Peers* peers)
       : executor_(plan, coord, device, peers),
@@ -55,6 +56,7 @@ class CudaInterpreter final : public Interpreter {
     staging_.read(out.data(), executor_.leaf(leaf) + begin, i64(out.size()));
   }
   std::byte* host_memory(i64 bytes) override { return copies_.memory(bytes); }
+  bool is_host_memory_ready(double seconds) const override { return copies_.is_memory_ready(seconds); }
   void copy_on_device(i64 bytes) override { copies_.use_device(bytes); }
   void begin_copies(std::span<const Copy> copies) override {
     copies_.begin();

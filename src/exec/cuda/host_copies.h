@@ -21,6 +21,8 @@ class HostCopies {
 
   // Pinned when begin() returns. Reallocated if it is too small, so no copy may be running.
   std::byte* memory(i64 bytes);
+  // begin() will not wait for memory(); waits so long for it.
+  bool is_memory_ready(double seconds) const { return !pinned_ || pinned_->is_ready(seconds); }
   // Likewise on the GPU. If allocation fails: a warning, and copies go directly to the host.
   void use_device(i64 bytes);
   // A set of copies: each is of what `work` has left when begin() is called.

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/in_parallel.h"
 #include "exec/cuda/device.h"
 
@@ -32,6 +35,10 @@ void PinnedMap::wait() {
   check(pinned_ == bytes_, "the host has not pinned {} bytes for copies of the state", bytes_);
 }
 
+bool PinnedMap::is_ready(double seconds) const {
+  return !work_.valid() || work_.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready;
+}
+
 // The system gives and clears pages as they are touched. Several threads do this faster than one.
 void PinnedMap::touch(i64 at) {
   constexpr int kThreads = 4;
@@ -42,8 +49,9 @@ void PinnedMap::touch(i64 at) {
   });
 }
 
-// Each piece is touched while the driver pins the piece before it.
+// Each piece is touched while the driver pins the piece before it. Behind each one there is time for launches.
 void PinnedMap::pin() {
+  constexpr double kLeast = 0.001;
   check_cuda(cudaSetDevice(device_), "pinning memory");  // a new thread begins with another
   const auto begin = [this](i64 at) { return std::async(std::launch::async, [this, at] { touch(at); }); };
   std::future<void> touched = begin(0);
@@ -51,9 +59,11 @@ void PinnedMap::pin() {
     touched.get();
     if (at + kPiece < bytes_) touched = begin(at + kPiece);
     const i64 n = std::min(kPiece, bytes_ - at);
+    const double began = steady_seconds();
     check_cuda(cudaHostRegister(memory_ + at, size_t(n), cudaHostRegisterPortable),
                "pinning memory for copies of the state");
     pinned_ = at + n;
+    std::this_thread::sleep_for(std::chrono::duration<double>((steady_seconds() - began) / 2 + kLeast));
   }
 }
 

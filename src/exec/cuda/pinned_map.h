@@ -17,12 +17,14 @@ class PinnedMap {
 
   std::byte* get() const { return memory_; }
   i64 bytes() const { return bytes_; }
-  void wait();  // until the GPU reaches all of it; Error if it cannot
+  void wait();                          // until the GPU reaches all of it; Error if it cannot
+  bool is_ready(double seconds) const;  // wait() will not wait; waits so long for it
   // From here to the end of a piece, which one copy stays within: pieces are pinned one by one.
   i64 left_in_piece(const std::byte* at) const { return kPiece - (at - memory_) % kPiece; }
 
  private:
-  static constexpr i64 kPiece = i64{256} << 20;
+  // The driver lets no launch through while it pins a piece.
+  static constexpr i64 kPiece = i64{32} << 20;
   void touch(i64 at);  // the piece that begins there
   void pin();
 
