@@ -4,23 +4,30 @@
 
 namespace megalith {
 
+// Whether it is made by looking into runs.
+static bool looks_in_runs(const Fault& f) {
+  const FaultKind& kind = fault_kind(f);
+  const bool is_plain = f.arguments.size() > 0 && f.value("behind").empty() && f.value("replay").empty() &&
+                        kind.plain.find(f.arguments[0]) != std::string_view::npos;
+  return kind.looks_in && !is_plain;
+}
+
 void check_faults(const std::vector<std::string>& texts, bool allowed, int ranks, bool looks_in) {
   const std::vector<Fault> faults = parse_faults(texts);
   check(faults.empty() || allowed,
         "--inject {}: planted faults can cost a run's work: add --inject-allowed, or leave it out",
         faults.empty() ? "" : faults[0].text);
   for (const Fault& f : faults) {
-    const FaultKind& kind = fault_kind(f);
+    const bool looks = looks_in_runs(f);
     check(f.rank < ranks, "--inject {}: there is no rank {}: the run has {}", f.text, f.rank, ranks);
-    check(looks_in || !kind.looks_in, "--inject {}: a {} is planted on the CPU only: add --device cpu", f.text, f.kind);
+    check(looks_in || !looks, "--inject {}: a {} is planted on the CPU only: add --device cpu", f.text, f.kind);
   }
 }
 
 Faults::Faults(const std::vector<std::string>& texts, int rank, const FaultSite& site) {
   for (const Fault& f : parse_faults(texts)) {
     if (f.rank != rank) continue;
-    const FaultKind& kind = fault_kind(f);
-    (kind.looks_in ? looking_ : planted_).push_back(kind.make(f, site));
+    (looks_in_runs(f) ? looking_ : planted_).push_back(fault_kind(f).make(f, site));
   }
 }
 

@@ -10,17 +10,18 @@ namespace megalith {
 namespace {
 
 constexpr FaultKind kKinds[] = {
-    {"nan", ":TENSOR[:micro-batch=M][:position=P][:row=B]", true, make_nan_fault},
-    {"flip", ":weight|grad|moment[:name=LEAF][:bit=B][:element=E]", true, make_flip_fault},
-    {"slow", ":TIMES[:steps=N]", true, make_slow_fault},
-    {"kill", "", false, make_process_fault},
-    {"term", "", false, make_process_fault},
-    {"stop", "", false, make_process_fault},
-    {"abort", "", false, make_process_fault},
-    {"segv", "", false, make_process_fault},
-    {"throw", "", false, make_process_fault},
-    {"hang", "", false, make_process_fault},
-    {"exit", "[:CODE]", false, make_process_fault},
+    {"nan", ":TENSOR[:micro-batch=M][:position=P][:row=B]", true, "", make_nan_fault},
+    {"flip", ":weight|grad|moment[:name=LEAF][:bit=B][:element=E][:behind=update][:replay=N|all]", true,
+     "weight moment", make_flip_fault},
+    {"slow", ":TIMES[:steps=N]", true, "", make_slow_fault},
+    {"kill", "", false, "", make_process_fault},
+    {"term", "", false, "", make_process_fault},
+    {"stop", "", false, "", make_process_fault},
+    {"abort", "", false, "", make_process_fault},
+    {"segv", "", false, "", make_process_fault},
+    {"throw", "", false, "", make_process_fault},
+    {"hang", "", false, "", make_process_fault},
+    {"exit", "[:CODE]", false, "", make_process_fault},
 };
 constexpr std::array kNotBuilt = {"oom", "drop", "disk", "agent-kill", "controller-kill", "storm"};
 

@@ -25,6 +25,7 @@ struct FaultKind {
   std::string_view name;
   std::string_view usage;  // of its arguments
   bool looks_in;           // it is made by looking into runs, which not every device lets it
+  std::string_view plain;  // its first arguments, between spaces, with which it is made between runs
   std::unique_ptr<PlantedFault> (*make)(const Fault& fault, const FaultSite& site);
 };
 

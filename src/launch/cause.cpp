@@ -55,7 +55,7 @@ std::string told_of(const Exit& e) {
   else if (const int signal = signal_in(e))
     text += fmt::format(" was ended by {}", name_of_signal(signal));
   else if (e.code == kTransientDoubt)
-    text += " had a result that was another one when computed again (exit code 16)";
+    text += " has results in doubt (exit code 16)";
   else if (e.code == kPersistentDoubt)
     text += " computes wrongly, again and again (exit code 17)";
   else

@@ -3,13 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "comm/doubt_codes.h"
 #include "launch/messages.h"
 
 namespace megalith::launch {
 
-inline constexpr int kRequeue = 85;         // a run that was told to leave and to be started again
-inline constexpr int kTransientDoubt = 16;  // a result that was right when computed again
-inline constexpr int kPersistentDoubt = 17;
+inline constexpr int kRequeue = 85;    // a run that was told to leave and to be started again
 inline constexpr int kCrashLoop = 93;  // do not start this again
 
 enum class Meaning { done, brought_down, configuration, error, killed, requeue, persistent_doubt };

@@ -144,6 +144,17 @@ std::string straggler(const Options& o) {
   return {};
 }
 
+std::string doubts(const Options& o) {
+  const TrainConfig& t = o.train;
+  if (t.hash_interval() > 0 && o.parallel.data_parallel_size() * o.parallel.context_parallel_size == 1)
+    return fmt::format(
+        "--{} has no effect on one data-parallel rank: there are no copies of weights to compare",
+        t.weight_hash_interval > 0 ? "check-weight-hash-across-dp-replicas-interval" : "consistency-check");
+  if (o.given.has("rerun-mode") && t.rerun_mode != RerunMode::disabled && t.replay_interval == 0)
+    return "--rerun-mode has no effect without --replay-interval: nothing is computed again";
+  return {};
+}
+
 std::string readers(const Options& o) {
   constexpr i64 kMost = 256;
   if (o.data.num_workers <= kMost) return {};
@@ -250,6 +261,7 @@ std::vector<Rule> run_rules() {
       {"flags about saving come with save", Topic::run, Action::warn, save_place},
       {"ckpt-format is one that we write", Topic::run, Action::warn, saved_format},
       {"what is saved as torch_dist is a model that Megatron-LM knows", Topic::run, Action::warn, known_to_megatron},
+      {"results are compared where there are two of them", Topic::run, Action::warn, doubts},
       {"flags about stragglers come with log-straggler, which is for several ranks", Topic::run, Action::warn,
        straggler},
       {"save-retain-interval is a multiple of save-interval", Topic::run, Action::refuse, retained},

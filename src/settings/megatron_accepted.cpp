@@ -77,8 +77,7 @@ constexpr Row kAccepted[] = {
     {"the order of ranks is fixed: tensor, context, data, pipeline", "--use-tp-pp-dp-mapping"},
     {"the optimizer's state is cut over all data-parallel ranks, as one instance",
      "--num-distributed-optimizer-instances="},
-    {"weights of data- and tensor-parallel ranks are not compared: they follow from the same sums",
-     "--sync-tp-duplicated-parameters --consistency-check --check-weight-hash-across-dp-replicas-interval="},
+    {"copies of a parameter on tensor-parallel ranks follow from the same sums", "--sync-tp-duplicated-parameters"},
     {"--ckpt-format chooses: native, or torch_dist, which Megatron-LM reads",
      "--use-dist-ckpt --dist-ckpt-format= --dist-ckpt-save-pre-mcore-014"},
     {"a checkpoint is read by any layout, and must hold all that the model has",
@@ -127,7 +126,6 @@ constexpr Row kAccepted[] = {
     {"nsys records the steps of --profile on all ranks, with a range for each operation",
      "--profile-ranks=* --nvtx-ranges --record-shapes --use-pytorch-profiler --pytorch-profiler-collect-callstack "
      "--pytorch-profiler-collect-chakra --pytorch-profiler-collect-shapes"},
-    {"bad iterations are skipped and counted; nothing is run again", "--rerun-mode="},
     {"both are looked at always, and --spike-threshold says what is large",
      "--check-for-spiky-loss --check-for-large-grads"},
     {"a rank that fails or hangs ends the run with a line, and starting it again goes on from the last checkpoint",

@@ -32,6 +32,8 @@ enum class LogLevel { debug, info, warning, error };
 
 enum class TimingLogOption { max, minmax, all };  // of the ranks' times
 
+enum class RerunMode { disabled, validate_results, report_stats };  // what a result that is another one again leads to
+
 enum class NonPersistentType { none, global, local };  // of saves of which only the latest stays
 
 inline constexpr i64 kAutoSaveInterval = -1;  // of --save-interval: chosen by the run itself
@@ -53,8 +55,15 @@ struct TrainConfig {
   bool bf16 = false, fp16 = false;
   DeviceOptions device;
   bool check_for_nan_in_loss_and_grad = true;
-  i64 max_skipped_in_a_row = 10;  // iterations, then the run ends by an error; 0: never
-  double spike_threshold = 10;    // median absolute deviations above the median: an incident; 0: none is looked for
+  i64 max_skipped_in_a_row = 10;   // iterations, then the run ends by an error; 0: never
+  double spike_threshold = 10;     // median absolute deviations above the median: an incident; 0: none is looked for
+  i64 weight_hash_interval = 0;    // iterations between comparisons of copies of weights; 0: none
+  bool consistency_check = false;  // with each line of the log
+  i64 replay_interval = 0;         // iterations between micro-batches that are computed again; 0: none are
+  RerunMode rerun_mode = RerunMode::validate_results;
+  i64 hash_interval() const {
+    return weight_hash_interval > 0 || !consistency_check ? weight_hash_interval : log_interval;
+  }
   std::vector<i64> iterations_to_skip;  // whose data are read and not trained on
   std::vector<std::string> inject;      // faults (inject/fault.h)
   bool inject_allowed = false;

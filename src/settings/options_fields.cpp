@@ -33,6 +33,7 @@ void list_run(TrainConfig& c, config::FieldList& f) {
         "End with an error after so many iterations in a row that were skipped as loss or gradient was not finite, and "
         "as soon as weights are not; 0: go on. Not in Megatron.");
   list_incidents(c, f);
+  list_doubts(c, f);
   list_faults(c, f);
   f.add("dry-run", c.dry_run,
         "Print the plan (memory, flops, parameters) and leave; allocates nothing. Not in Megatron.");

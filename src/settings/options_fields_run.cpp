@@ -38,6 +38,20 @@ void list_incidents(TrainConfig& c, config::FieldList& f) {
       .shown_as("N ...");
 }
 
+void list_doubts(TrainConfig& c, config::FieldList& f) {
+  f.add("check-weight-hash-across-dp-replicas-interval", c.weight_hash_interval,
+        "Compare the copies of each weight on data-parallel ranks every so many iterations, and before each save, to "
+        "the bit. A copy that differs ends the run with exit code 16; 0: never.")
+      .shown_as("N");
+  f.add("consistency-check", c.consistency_check, "The same with each line of the log, where no interval is given.");
+  f.add("replay-interval", c.replay_interval,
+        "Every so many iterations compute a micro-batch's gradients twice. Where their bits differ a third time tells "
+        "whether the fault stays; 0: never. Not in Megatron.");
+  f.add("rerun-mode", c.rerun_mode, {"disabled", "validate_results", "report_stats"},
+        "With --replay-interval: validate_results ends the run at a difference, with 16 where it passes and 17 where "
+        "it stays; report_stats warns; disabled computes nothing again.");
+}
+
 void list_faults(TrainConfig& c, config::FieldList& f) {
   f.add("inject", c.inject,
         "Faults to plant, for tests of what notices them: KIND@RANK:ITERATION[:ARGUMENT...], of the kinds nan, flip, "

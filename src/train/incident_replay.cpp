@@ -1,6 +1,7 @@
 #include "train/incident_replay.h"
 
 #include "base/parse_json.h"
+#include "train/kept_leaves.h"
 
 namespace megalith {
 
@@ -34,29 +35,6 @@ NonFinite non_finite_of(const std::string& text) {
   f.count = j.at("count"), f.elements = j.at("elements"), f.position = j.at("position"), f.row = j.at("row");
   return f;
 }
-
-// What a forward and backward add to, beside gradients: the next step would find it there.
-class KeptLeaves {
- public:
-  KeptLeaves(const Plan& plan, Interpreter& interpreter) : interpreter_(interpreter) {
-    for (const Leaf& leaf : plan.leaves) {
-      if (leaf.role != Role::cache && leaf.role != Role::scalar) continue;
-      Kept& kept = all_.emplace_back(Kept{&leaf, std::vector<std::byte>(size_t(leaf.bytes))});
-      interpreter.read(leaf, kept.bytes.data());
-    }
-  }
-  void put_back() const {
-    for (const Kept& kept : all_) interpreter_.write(*kept.leaf, kept.bytes.data());
-  }
-
- private:
-  struct Kept {
-    const Leaf* leaf;
-    std::vector<std::byte> bytes;
-  };
-  Interpreter& interpreter_;
-  std::vector<Kept> all_;
-};
 
 }  // namespace
 

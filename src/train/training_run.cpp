@@ -41,6 +41,7 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       validation_(o_, evaluation_, datasets_, observers_),
       health_(t_, model_),
       incidents_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train, in_step_),
+      replay_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train),
       places_(std::move(run.places)),
       saver_(o_, model_, ranks, places_, need_.device_copies, is_saved_start() ? state_.iteration : -1),
       snapshots_(o_, model_, ranks, start_.snapshot()),
@@ -50,6 +51,7 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
     log::warn("--timing-log-level {}: phases of an iteration are not timed on {} yet", t_.timing_log_level,
               backend.name());
   watch_runs();
+  if (t_.hash_interval() > 0) weight_check_.emplace(step_, coord_, *interpreter_, ranks);
   const std::string changed = changed_data(start_.progress().data, data_read());
   if (!changed.empty()) log::warn("{}", changed);
   if (t_.log_rank_losses && in_step_) rank_losses_.emplace(step_.plan.mesh, coord_, ranks);
@@ -88,7 +90,7 @@ int TrainingRun::train() {
   ledger_.start(state_.iteration);
   if (t_.skip_train) log::say("skipping training (--skip-train is on) ...");
   const int code = t_.skip_train ? 0 : train_and_save();
-  if (t_.skip_train || state_.iteration >= last_) validate([&] { validation_.run_last(state_); });
+  if (!is_in_doubt_ && (t_.skip_train || state_.iteration >= last_)) validate([&] { validation_.run_last(state_); });
   observers_.finish();
   ledger_.end(state_.iteration);
   log::say("{}; sinks {:.4f}, beside the training {:.4f}", goodput_line(ledger_.total()), observers_.seconds(),
@@ -132,8 +134,11 @@ int TrainingRun::train_and_save() {
     if (!requests.look(state_.iteration + trainer_.started()) && !something_is_due()) continue;
     finish_all();
     if (t_.profile && state_.iteration == t_.profile_step_end) profile(false);
-    if (validation_.is_due(state_.iteration)) validate([&] { validation_.run(state_); });
     const bool saves = saves_at(state_.iteration);
+    const bool keeps_state = saves || requests.to_save() || requests.to_leave() || exits_at(state_.iteration) ||
+                             saver_.saves_non_persistent_at(state_.iteration) || snapshots_.is_due(state_.iteration);
+    if (const auto code = look_for_doubts(keeps_state)) return *code;
+    if (validation_.is_due(state_.iteration)) validate([&] { validation_.run(state_); });
     if (saves || requests.to_save()) save();
     if (saver_.saves_non_persistent_at(state_.iteration) && !saves) save_non_persistent();
     if (snapshots_.is_due(state_.iteration)) take_snapshot();
@@ -190,6 +195,7 @@ void TrainingRun::finish_all() {
 void TrainingRun::finish() {
   const i64 consumed = state_.consumed_samples;
   StepResult r = trainer_.finish_step(state_);
+  last_samples_ = r.samples;
   incidents_.judge(r);
   state_.skipped_samples += sizes_.dropped(consumed);
   ledger_.finish_step(state_.iteration, r.data_wait);
@@ -268,7 +274,8 @@ std::optional<double> TrainingRun::peak() const {
 bool TrainingRun::something_is_due() const {
   const i64 iteration = state_.iteration + trainer_.started();
   return iteration == last_ || validation_.is_due(iteration) || saves_at(iteration) ||
-         saver_.saves_non_persistent_at(iteration) || snapshots_.is_due(iteration) ||
+         saver_.saves_non_persistent_at(iteration) || snapshots_.is_due(iteration) || compares_weights_at(iteration) ||
+         replays_at(iteration) ||
          (t_.profile && (iteration == t_.profile_step_start || iteration == t_.profile_step_end)) ||
          exits_at(iteration);
 }

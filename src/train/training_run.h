@@ -24,8 +24,10 @@
 #include "train/data_use.h"
 #include "train/incidents.h"
 #include "train/open_run.h"
+#include "train/step_replay.h"
 #include "train/stop_requests.h"
 #include "train/validation.h"
+#include "train/weight_check.h"
 
 namespace megalith {
 
@@ -80,6 +82,11 @@ class TrainingRun {
   void check_places();
   RunProgress progress(const std::vector<DatasetUse>& data) const;
   bool saves_at(i64 iteration) const { return saver_.saves_at(iteration) || save_interval_.is_due(iteration); }
+  // Compares copies of weights, and computes again, where that is due. The code that this rank then ends with: nothing
+  // is saved.
+  std::optional<int> look_for_doubts(bool keeps_state);
+  bool compares_weights_at(i64 iteration) const;
+  bool replays_at(i64 iteration) const;
   bool is_saved() const { return saver_.has_saved(state_.iteration); }
   void save();
   void save_non_persistent();
@@ -114,13 +121,17 @@ class TrainingRun {
   Evaluation evaluation_;
   RunState state_;
   Datasets datasets_;
-  i64 last_;  // iteration
+  i64 last_;              // iteration
+  i64 last_samples_ = 0;  // of the last step
+  bool is_in_doubt_ = false;
   Recorder recorder_;
   PhaseMemory phases_;
   Observers observers_;
   Validation validation_;
   StepHealth health_;
   Incidents incidents_;
+  std::optional<WeightCheck> weight_check_;  // where wanted
+  StepReplay replay_;
   std::optional<RankLosses> rank_losses_;  // where wanted
   std::unique_ptr<GpuTeller> gpu_;         // where there is an endpoint
   std::optional<TimingLog> timing_;        // where wanted

@@ -89,6 +89,30 @@ void TrainingRun::tell_memory() {
   observers_.take_memory(told);
 }
 
+static bool is_multiple(i64 iteration, i64 interval) { return interval > 0 && iteration % interval == 0; }
+
+bool TrainingRun::compares_weights_at(i64 iteration) const {
+  return weight_check_ && is_multiple(iteration, t_.hash_interval());
+}
+
+bool TrainingRun::replays_at(i64 iteration) const {
+  return t_.rerun_mode != RerunMode::disabled && is_multiple(iteration, t_.replay_interval);
+}
+
+// A state that is kept is one whose copies agree.
+std::optional<int> TrainingRun::look_for_doubts(bool keeps_state) {
+  const i64 i = state_.iteration;
+  keeps_state = keeps_state || (i == last_ && !t_.save.empty());
+  std::optional<int> code;
+  if (weight_check_ && (keeps_state || compares_weights_at(i))) code = weight_check_->look(i);
+  if (!code && replays_at(i)) code = replay_.look(state_, last_samples_);
+  if (!code) return {};
+  is_in_doubt_ = true;
+  log::warn("iteration {}: nothing is saved; the ranks in doubt end with 16 or 17, and the others with 75", i);
+  save_apart([&] { saver_.finish(); });
+  return code;
+}
+
 bool TrainingRun::should_exit(const StopRequests& requests) const {
   if (!requests.to_leave() && !exits_at(state_.iteration)) return false;
   log::say("exiting program {}",

@@ -8,18 +8,20 @@
 #include "exec/cuda/draw.h"
 #include "exec/cuda/executor.h"
 #include "exec/cuda/host_copies.h"
+#include "exec/cuda/leaf_hash.h"
 #include "exec/cuda/requests.h"
 #include "exec/cuda/staging.h"
 #include "exec/cuda/tell_facts.h"
 #include "exec/cuda/transfers.h"
 #include "facts/tells_facts.h"
 #include "plan/host_memory_ahead.h"
+#include "plan/leaf_hash.h"
 
 namespace megalith {
 
 namespace {
 
-class CudaInterpreter final : public Interpreter, public HostMemoryAhead {
+class CudaInterpreter final : public Interpreter, public HostMemoryAhead, public HashesLeaves {
  public:
   CudaInterpreter(const Plan& plan, const Coord& coord, cuda::Device& device, const cuda::Peers* peers)
       : executor_(plan, coord, device, peers),
@@ -70,6 +72,11 @@ class CudaInterpreter final : public Interpreter, public HostMemoryAhead {
   void draw(const Leaf& leaf, const Draw& d) override {
     cuda::draw(d, leaf.type, executor_.plan().mesh, executor_.coord(), executor_.leaf(leaf),
                executor_.device().stream());
+  }
+  std::vector<u64> hash(std::span<const Leaf* const> leaves) override {
+    std::vector<cuda::LeafHashes::Block> blocks;
+    for (const Leaf* leaf : leaves) blocks.push_back({leaf->type, executor_.leaf(*leaf)});
+    return hashes_.of(blocks, executor_.plan().mesh, executor_.coord(), executor_.device().stream());
   }
   std::byte* host_view(const Leaf& leaf) override {
     if (!leaf.host) return nullptr;
@@ -125,6 +132,7 @@ class CudaInterpreter final : public Interpreter, public HostMemoryAhead {
   cuda::HostCopies copies_;
   cuda::Requests requests_;
   cuda::Transfers transfers_;
+  cuda::LeafHashes hashes_;
   std::vector<double> scalars_;
 };
 

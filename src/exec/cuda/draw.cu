@@ -16,12 +16,6 @@ __device__ u64 mix(u64 h, u64 index) {
 __device__ double unit(u64 h) { return double(h >> 11) * 0x1p-53; }
 __device__ double normal(u64 h) { return sqrt(-2 * log(1 - unit(mix(h, 1)))) * cospi(2 * unit(mix(h, 2))); }
 
-__device__ i64 global_index(const DrawLaunch& l, int dim, i64 local) {
-  int r = 0;
-  while (r + 1 < l.runs[dim] && l.run[dim][r + 1].from <= local) ++r;
-  return l.run[dim][r].start + local - l.run[dim][r].from;
-}
-
 __device__ void put(float x, float* to) { *to = x; }
 __device__ void put(float x, __nv_bfloat16* to) { *to = bf16_half_of(x); }
 __device__ void put(float x, u16* to) { *to = low_half_of(x); }
@@ -31,11 +25,11 @@ __global__ void draw_kernel(const __grid_constant__ DrawLaunch l, T* out, i64 n)
   const i64 i = i64(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= n) return;
   i64 at[kMostDims], left = i;
-  for (int k = l.ndim - 1; k >= 0; --k) at[k] = left % l.size[k], left /= l.size[k];
+  for (int k = l.block.ndim - 1; k >= 0; --k) at[k] = left % l.block.size[k], left /= l.block.size[k];
   u64 h = l.key;
   i64 first = 0;
-  for (int k = 0; k < l.ndim; ++k) {
-    const i64 index = global_index(l, k, at[k]);
+  for (int k = 0; k < l.block.ndim; ++k) {
+    const i64 index = l.block.global(k, at[k]);
     if (k == 0) first = index;
     h = mix(h, u64(index));
   }
@@ -47,8 +41,7 @@ __global__ void draw_kernel(const __grid_constant__ DrawLaunch l, T* out, i64 n)
 }  // namespace
 
 void launch(const DrawLaunch& l, std::byte* out, cudaStream_t stream) {
-  i64 n = 1;
-  for (int k = 0; k < l.ndim; ++k) n *= l.size[k];
+  const i64 n = l.block.elements();
   if (n == 0) return;
   const auto into = [&](auto* to) { draw_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(l, to, n); };
   if (l.dtype == DType::f32)

@@ -1,0 +1,11 @@
+// The launch behind leaf_hash.h.
+#pragma once
+#include "exec/cuda/block_runs.h"
+#include "exec/cuda/device.h"
+
+namespace megalith::cuda {
+
+// Adds to `sum` the hash of a block of elements of so many bytes: 1, 2, 4 or 8.
+void launch_leaf_hash(const BlockRuns& runs, int element, const std::byte* block, u64* sum, cudaStream_t stream);
+
+}  // namespace megalith::cuda

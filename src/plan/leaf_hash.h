@@ -1,0 +1,26 @@
+// Exact hashes of leaves: a sum over a leaf's elements of mix(its global indices, its bits). So ranks that hold the
+// same block have the same hash, and the hashes of a tensor's blocks add up to the same under every layout.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "plan/interpreter.h"
+
+namespace megalith {
+
+// Of an interpreter whose device makes the hashes where the leaves are.
+class HashesLeaves {
+ public:
+  virtual ~HashesLeaves() = default;
+  // Of what the work queued so far leaves in them. Waits.
+  virtual std::vector<u64> hash(std::span<const Leaf* const> leaves) = 0;
+};
+
+// Of the block that the rank at `coord` holds, by the host.
+u64 hash_block(const Type& type, const Mesh& mesh, const Coord& coord, const std::byte* block);
+
+// Of leaves of the plan that the interpreter runs for this rank.
+std::vector<u64> hash_leaves(Interpreter& interpreter, const Mesh& mesh, const Coord& coord,
+                             std::span<const Leaf* const> leaves);
+
+}  // namespace megalith
