@@ -1,5 +1,5 @@
-// Exact hashes of leaves: a sum over a leaf's elements of mix(its global indices, its bits). So ranks that hold the
-// same block have the same hash, and the hashes of a tensor's blocks add up to the same under every layout.
+// Exact hashes of leaves: a sum over a leaf's elements of mix(its global indices, its bits). Ranks that hold the same
+// block have the same hash. The hashes of a tensor's blocks add up to the same under every layout.
 #pragma once
 #include <span>
 #include <vector>

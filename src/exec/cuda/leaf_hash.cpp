@@ -20,8 +20,8 @@ std::vector<u64> LeafHashes::of(std::span<const Block> blocks, const Mesh& mesh,
   auto* sums = reinterpret_cast<u64*>(sums_.get());
   check_cuda(cudaMemsetAsync(sums, 0, bytes, stream), kWhat);
   for (size_t i = 0; i < blocks.size(); ++i)
-    launch_leaf_hash(runs_of(blocks[i].type, mesh, coord), int(size_of(blocks[i].type.dtype)), blocks[i].data,
-                     sums + i, stream);
+    launch_leaf_hash(runs_of(blocks[i].type, mesh, coord), int(size_of(blocks[i].type.dtype)), blocks[i].data, sums + i,
+                     stream);
   check_cuda(cudaMemcpyAsync(out.data(), sums, bytes, cudaMemcpyDefault, stream), kWhat);
   check_cuda(cudaStreamSynchronize(stream), kWhat);
   return out;
