@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numbers>
+
 #include "tests/models/settings.h"
 
 namespace megalith::harness {
@@ -66,15 +68,25 @@ double worst(const StepResult& a, const StepResult& b) {
   return out;
 }
 
+struct Cosine {
+  double both = 0, a = 0, b = 0;
+  void add(const Tensor& x, const Tensor& y) {
+    for (size_t i = 0; i < x.v.size(); ++i) both += x.v[i] * y.v[i], a += x.v[i] * x.v[i], b += y.v[i] * y.v[i];
+  }
+  double value() const { return both / std::sqrt(a * b); }
+};
+
+double cosine_of(const Tensor& x, const Tensor& y) {
+  Cosine c;
+  return c.add(x, y), c.value();
+}
+
 // Of the gradients of all linear layers.
 double cosine_of(const StepResult& got, const StepResult& plain) {
-  double both = 0, a = 0, b = 0;
-  for (const auto& [name, g] : plain.gradients) {
-    if (!is_linear_weight(name)) continue;
-    const Tensor& h = got.gradients.at(name);
-    for (size_t i = 0; i < g.v.size(); ++i) both += g.v[i] * h.v[i], a += g.v[i] * g.v[i], b += h.v[i] * h.v[i];
-  }
-  return both / std::sqrt(a * b);
+  Cosine c;
+  for (const auto& [name, g] : plain.gradients)
+    if (is_linear_weight(name)) c.add(g, got.gradients.at(name));
+  return c.value();
 }
 
 struct Way {
@@ -150,14 +162,50 @@ TEST_P(Recipes, keep_the_direction_of_the_gradient) {
   EXPECT_LT(std::abs(got.loss / plain.loss - 1), config.is_fp4() ? 0.05 : 0.01);
 }
 
-// Of one layer it is nearer, and as long. (dw of codes of e5m2 and e4m3 is alone at 0.9985: of 2 and 3 bits.)
+// Of one layer, each parameter alone. A cast to codes adds an error of its own to what it casts. Its square is `share`
+// of the value's: rounding to m bits is off by a twelfth of 4^-m in each binade, and values that are spread evenly by
+// their logarithm have 1.5 / ln 2 there. e4m3: 0.0006; e5m2: 0.0024. e2m1 has 4^-1, and of small values fewer bits;
+// random rounding is off by twice as much. So dw of codes of e5m2 and e4m3 cannot be nearer than about 0.9985.
+struct Casts {  // on the way to a gradient, those of x and w, and those of gradients
+  double values, gradients;
+};
+
+Casts casts_of(const std::string& parameter) {
+  const auto is = [&](std::string_view part) { return parameter.find(part) != std::string::npos; };
+  if (is("linear_fc2")) return {5, 1};                  // its x is a product of gate and up, each of two casts
+  if (is("linear_fc1")) return {4, 2};                  // its dy has passed linear_fc2 and the two
+  if (is("pre_mlp_layernorm")) return {4, 2};           // the same
+  if (is("linear_proj")) return {3, 1};                 // its x has the casts of v
+  if (is("linear_v")) return {2, 2};                    // its dy has passed linear_proj
+  if (is("input_layernorm")) return {2, 2};             // mostly of v
+  if (is("linear_q") || is("linear_k")) return {6, 2};  // besides the scores': v, and k or q
+  return {};
+}
+
+double share(CodeFormat format) {
+  const double even = 1 / 12.0 / (1.5 / std::numbers::ln2);
+  return format == CodeFormat::e4m3 ? even / 64 : format == CodeFormat::e5m2 ? even / 16 : even / 4 * 1.15;
+}
+
+double least_cosine(const QuantizeConfig& config, const std::string& parameter) {
+  const Casts casts = casts_of(parameter);
+  if (casts.values == 0) return config.is_fp4() ? 0.999 : 0.9999;  // only the loss before it has seen codes
+  const bool wide = config.format == Format::hybrid;
+  const double of_values = share(config.is_fp4() ? CodeFormat::e2m1 : CodeFormat::e4m3),
+               of_gradients = config.is_fp4() ? 2 * of_values : share(wide ? CodeFormat::e5m2 : CodeFormat::e4m3);
+  return 1 - (casts.values * of_values + casts.gradients * of_gradients) / 2;
+}
+
 TEST_P(Recipes, keep_the_gradient_of_one_layer) {
   const QuantizeConfig config = recipes()[GetParam()];
   TrainingSpec plain = spec_of({}, make_mesh({})), coded = spec_of(config, make_mesh({}));
   plain.model.num_layers = coded.model.num_layers = 1;
   const StepResult want = small_step_of(plain), got = small_step_of(coded);
-  EXPECT_GT(cosine_of(got, want), config.is_fp4() ? 0.98 : 0.998);
-  EXPECT_LT(cosine_of(got, want), 1 - 1e-6);
+  for (const auto& [name, g] : want.gradients) {
+    const double cosine = cosine_of(g, got.gradients.at(name));
+    EXPECT_GT(cosine, least_cosine(config, name)) << name;
+    EXPECT_LT(cosine, 1 - 1e-7) << name;
+  }
   EXPECT_NEAR(got.norm / want.norm, 1, 0.02);
 }
 
