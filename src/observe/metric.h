@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/named_value.h"
+#include "observe/fp8_scales.h"
 #include "resume/interval.h"
 #include "settings/options.h"
 #include "step/phase_memory.h"
@@ -34,6 +35,7 @@ struct Seen {
     PhaseMemory phases{};
   };
   std::optional<Memory> memory{};
+  std::optional<Fp8Health> scales{};  // of delayed scaling, where it is told
 };
 
 // How the shares of the ranks become one value.

@@ -66,6 +66,7 @@ const Record& Recorder::take(const RunState& state, const StepResult& step, doub
   times_.add(seen.seconds);
   seen.time_deviation = times_.deviation();
   if (peak_bytes_ && options_.train.log_memory_to_tensorboard) seen.memory = {reserved_bytes_, peak_bytes_(), phases_};
+  if (scales_ && step.counted && !step.amax.empty()) seen.scales = scales_->take(step.amax);
   ++(step.counted ? interval_.advanced : interval_.skipped);
   const bool finite = std::ranges::all_of(seen.losses, [](const NamedValue& l) { return std::isfinite(l.value); });
   if (!finite) ++interval_.nan;

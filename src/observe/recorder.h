@@ -31,6 +31,9 @@ class Recorder {
     reserved_bytes_ = reserved_bytes, phases_ = phases, peak_bytes_ = std::move(peak_bytes);
   }
 
+  // Of delayed scaling, as the device has them.
+  void tell_scales(Fp8Scales scales) { scales_ = std::move(scales); }
+
   void tell_times(std::vector<NamedValue> times) { record_.times = std::move(times); }  // in the records from here on
 
   bool speaks() const;             // to other ranks, each iteration
@@ -61,6 +64,7 @@ class Recorder {
   i64 reserved_bytes_ = 0;
   PhaseMemory phases_;
   std::function<i64()> peak_bytes_;
+  std::optional<Fp8Scales> scales_;
 };
 
 }  // namespace megalith

@@ -37,7 +37,7 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       datasets_(enough(run)),
       last_(train_iters(o_, state_)),
       recorder_(o_, start_.progress(), last_, peak(), ranks),
-      observers_(o_, state_.iteration, last_, ranks.rank() == 0, endpoint, scales()),
+      observers_(o_, state_.iteration, last_, ranks.rank() == 0, endpoint, endpoint ? scales() : std::nullopt),
       validation_(o_, evaluation_, datasets_, observers_),
       health_(t_, model_),
       incidents_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train, in_step_),
@@ -59,6 +59,7 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
   if (t_.log_straggler && !t_.disable_straggler_on_startup && ranks.size() > 1)
     straggler_.emplace(step_, micro_batches(o_), *interpreter_, ranks, int(t_.straggler_minmax_count));
   phases_ = phase_memory(step_.plan);
+  if (auto told = scales()) recorder_.tell_scales(std::move(*told));
   recorder_.tell_memory(need_.total(), phases_, [&backend] { return backend.peak_bytes(); });
   if (!endpoint_) return;
   tell_memory();
@@ -76,7 +77,8 @@ RunStart TrainingRun::loaded(RunStart start) {
 }
 
 std::optional<Fp8Scales> TrainingRun::scales() {
-  if (!endpoint_ || step_.scales.empty() || t_.skip_train) return {};
+  const auto tells = [&](const Program& p) { return p.outputs.contains(step_.scales[0].seen_name); };
+  if (step_.scales.empty() || t_.skip_train || std::ranges::none_of(step_.plan.programs, tells)) return {};
   return Fp8Scales(step_, *interpreter_, o_.quantize);
 }
 

@@ -50,6 +50,10 @@ TEST_P(Fp8Recipes, ResumeToTheSameBits) {
   must(line("whole", flags + " --train-iters 6"));
   must(line("cut", flags + " --train-iters 3")), must(line("cut", flags + " --train-iters 6"));
   expect_same_tensors("whole/iter_0000006", "cut/iter_0000006");
+  const auto whole = digits(*this / "whole.jsonl"), cut = digits(*this / "cut.jsonl");
+  EXPECT_EQ(whole.contains("6 fp8_scale_min"), GetParam().name == std::string("delayed"));
+  for (const auto& [key, value] : whole)
+    if (key.find(" fp8_") != std::string::npos) EXPECT_EQ(cut.contains(key) ? cut.at(key) : "none", value) << key;
   must(line("theirs", flags + " --train-iters 3 --ckpt-format torch_dist"));
   must(line("theirs", flags + " --train-iters 6"));
   expect_same_tensors("whole/iter_0000006", "theirs/iter_0000006");

@@ -162,10 +162,10 @@ TEST_P(Recipes, keep_the_direction_of_the_gradient) {
   EXPECT_LT(std::abs(got.loss / plain.loss - 1), config.is_fp4() ? 0.05 : 0.01);
 }
 
-// Of one layer, each parameter alone. A cast to codes adds an error of its own to what it casts. Its square is `share`
-// of the value's: rounding to m bits is off by a twelfth of 4^-m in each binade, and values that are spread evenly by
-// their logarithm have 1.5 / ln 2 there. e4m3: 0.0006; e5m2: 0.0024. e2m1 has 4^-1, and of small values fewer bits;
-// random rounding is off by twice as much. So dw of codes of e5m2 and e4m3 cannot be nearer than about 0.9985.
+// Of one layer, each parameter alone. A cast to codes adds an error, whose square is `share` of the square of what is
+// cast. Rounding to m bits is off by a twelfth of 4^-m of the binade. Values that are spread evenly by their logarithm
+// have 1.5 / ln 2 of it. So e4m3 has 0.0006, and e5m2 0.0024. e2m1 has 1 bit, and of small values none. Random rounding
+// is off by twice as much. So dw of codes of e5m2 and e4m3 cannot be nearer than about 0.9985.
 struct Casts {  // on the way to a gradient, those of x and w, and those of gradients
   double values, gradients;
 };

@@ -113,6 +113,32 @@ TEST(Fp8Scales, ComeFromTheWindow) {
   EXPECT_EQ(health.amax, 8);
   EXPECT_EQ(health.threshold, 2);
   EXPECT_EQ(health.saturated, 1);
+  EXPECT_EQ(health.kinds.size(), size_t(kTensorsOfLayer * (1 + options_for(1, "").model.num_layers)));
+  const auto kind = [&](const char* name, i64 layer) {
+    const auto is = [&](const Fp8Kind& k) { return k.kind == std::string_view(name) && k.layer == layer; };
+    const auto it = std::ranges::find_if(health.kinds, is);
+    return it == health.kinds.end() ? Fp8Kind{} : *it;
+  };
+  for (const i64 layer : {-1, 0}) {  // amax[0] is of x of the first layer
+    EXPECT_EQ(kind("x", layer).fullest, 4) << layer;
+    EXPECT_EQ(kind("x", layer).saturated, 1) << layer;
+  }
+  EXPECT_EQ(kind("x", 1).fullest, 0.5);
+  EXPECT_EQ(kind("x", 1).saturated, 0);
+  EXPECT_EQ(kind("w", -1).saturated, 0);
+  const std::vector<NamedValue> told = fp8_values(health);
+  const auto value = [&](const char* name) {
+    const auto it = std::ranges::find(told, name, &NamedValue::name);
+    return it == told.end() ? -1 : it->value;
+  };
+  EXPECT_EQ(value("fp8_amax_history_max"), 8);
+  EXPECT_EQ(value("fp8_amax_history_threshold"), 2);
+  EXPECT_EQ(value("fp8_scale_min"), health.scale_min);
+  EXPECT_EQ(value("fp8_saturated_x"), 1);
+  EXPECT_EQ(value("fp8_saturated_dy"), 0);
+  EXPECT_EQ(value("fp8_fullest_x_layer_0"), 4);
+  EXPECT_EQ(value("fp8_fullest_dy_layer_1"), 0.5);
+  EXPECT_TRUE(fp8_values(Fp8Health{}).empty());
   amax[0] = 1;
   for (int i = 0; i < 2; ++i) {
     health = scales.take(amax);
@@ -122,11 +148,14 @@ TEST(Fp8Scales, ComeFromTheWindow) {
   }
   amax[0] = 1e-9;
   amax[1] = 0;  // was not cast
-  EXPECT_EQ(scales.take(amax).underflow, 1);
+  health = scales.take(amax);
+  EXPECT_EQ(health.underflow, 1);
+  EXPECT_EQ(kind("x", 0).underflow, 1);
+  EXPECT_EQ(kind("w", -1).underflow, 0);
 }
 
-// Without an endpoint plans are what they are without.
-TEST(Fp8Scales, AreToldWhereAnEndpointWantsThem) {
+// Where nothing keeps them plans are what they are without.
+TEST(Fp8Scales, AreToldWhereSomethingKeepsThem) {
   const auto backend = make_cpu_backend();
   const auto tells = [&](const std::string& flags) {
     const PlannedStep step = plan_step(step_spec(options_for(1, "--bf16 " + flags)), *backend);
@@ -134,6 +163,8 @@ TEST(Fp8Scales, AreToldWhereAnEndpointWantsThem) {
     return std::ranges::any_of(outputs, [](const auto& o) { return o.first.starts_with("fp8_amax"); });
   };
   EXPECT_TRUE(tells("--fp8-format hybrid --prometheus-port 0"));
+  EXPECT_TRUE(tells("--fp8-format hybrid --metrics-file m.jsonl"));
+  EXPECT_TRUE(tells("--fp8-format hybrid --tensorboard-dir tb"));
   EXPECT_FALSE(tells("--fp8-format hybrid"));
   EXPECT_FALSE(tells("--fp8-format hybrid --fp8-recipe tensorwise --prometheus-port 0"));
   EXPECT_FALSE(tells("--prometheus-port 0"));
