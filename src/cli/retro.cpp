@@ -23,6 +23,9 @@ static std::unique_ptr<PointProducts> products_of_device(const DeviceOptions& de
   return std::make_unique<DeviceProducts>(std::move(backend), kProductRows, std::min(kProductRows, points), size);
 }
 
+// Rank 0 may learn an index for hours. A rank that dies is noticed within seconds all the same.
+constexpr double kLongestWait = 7 * 86400;
+
 int command_retro(int argc, const char* const* argv) {
   check(argc >= 2 && std::string_view(argv[1]) == "build",
         "it has one action: megalith retro build [flags of pretrain-retro]");
@@ -31,7 +34,7 @@ int command_retro(int argc, const char* const* argv) {
   settle_drivers();
   std::vector<const char*> words(argv, argv + argc);
   words.erase(words.begin() + 1);
-  const std::unique_ptr<Ranks> ranks = join(place);
+  const std::unique_ptr<Ranks> ranks = join(place, {.timeout_seconds = kLongestWait});
   if (ranks->size() > 1 && !std::getenv("OMP_NUM_THREADS"))
     omp_set_num_threads(std::max(1, omp_get_num_procs() / place.local_size));
   return tell_errors(*ranks, [&] {

@@ -9,6 +9,7 @@
 #include "data/blend.h"
 #include "data/build_datasets.h"
 #include "data/indexed_dataset.h"
+#include "data/retro/neighbor_index.h"
 #include "data/retro/neighbors.h"
 #include "data/retro/project.h"
 #include "settings/megatron_flags.h"
@@ -21,6 +22,8 @@ namespace {
 struct RetroBuildFlags {
   std::string database_path;  // empty: the training documents of the data
   i64 point_size = 512, keep = 20;
+  PointIndexConfig index;  // of no description: the search is exact
+  i64 learned = 1 << 18, learn_minutes = 0;
   Options options;
 };
 
@@ -31,6 +34,13 @@ void list_fields(RetroBuildFlags& c, config::FieldList& f) {
       .shown_as("PREFIX");
   f.add("retro-point-size", c.point_size, "Numbers of the point that stands for a chunk, a multiple of 64.");
   f.add("retro-query-num-neighbors-save", c.keep, "Neighbours of each chunk that the files keep.");
+  f.add("retro-index-str", c.index.description,
+        "Search by an approximate index: what faiss's index_factory makes, as IVF4096,Flat. Left out: exactly.")
+      .shown_as("INDEX");
+  f.add("retro-index-ntrain", c.learned, "Chunks that the index learns from, at most.");
+  f.add("retro-index-learn-mins", c.learn_minutes, "Minutes that the index may learn for. 0: any time.");
+  f.add("retro-query-nprobe", c.index.probes, "Lists of an inverted file that a search looks into.");
+  f.add("retro-query-ef-search", c.index.explored, "Points of a graph of links (HNSW) that a search keeps in view.");
   list_fields(c.options, f);
 }
 
@@ -83,6 +93,44 @@ void check_sizes(const RetroBuildFlags& flags) {
         o.model.retro.num_neighbors);
   check(flags.point_size >= 64 && flags.point_size % 64 == 0 && flags.point_size <= 4096,
         "--retro-point-size {}: want a multiple of 64, to 4096", flags.point_size);
+  const auto check_count = [](const char* flag, i64 value, i64 low) {
+    check(value >= low && value <= (i64{1} << 30), "{} {}: want {} to 1073741824", flag, value, low);
+  };
+  check_count("--retro-index-ntrain", flags.learned, 1);
+  check_count("--retro-index-learn-mins", flags.learn_minutes, 0);
+  check_count("--retro-query-nprobe", flags.index.probes, 1);
+  check_count("--retro-query-ef-search", flags.index.explored, 1);
+  if (!flags.index.description.empty()) check_point_index(flags.index.description, flags.point_size);
+}
+
+// Rank 0's bytes on all ranks.
+void send_to_all(Ranks& ranks, std::string& bytes) {
+  constexpr int kTag = 1;
+  const std::vector<std::string> sizes = ranks.all_gather(std::to_string(bytes.size()));
+  std::vector<Piece> sends, receives;
+  if (ranks.rank() == 0) {
+    for (int peer = 1; peer < ranks.size(); ++peer) sends.push_back({peer, bytes.data(), i64(bytes.size())});
+  } else {
+    bytes.resize(std::stoull(sizes[0]));
+    receives.push_back({0, bytes.data(), i64(bytes.size())});
+  }
+  ranks.wait(ranks.exchange(kTag, sends, receives));
+}
+
+// Rank 0 makes the index, as what it learns may depend on a rank's threads. nullptr: none is asked for.
+std::unique_ptr<PointIndex> make_index(const RetroBuildFlags& flags, const ChunkDatabase& database, Ranks& ranks) {
+  if (flags.index.description.empty()) return nullptr;
+  IndexPlan plan{.config = flags.index,
+                 .point_size = flags.point_size,
+                 .chunk_length = flags.options.model.retro.chunk_length,
+                 .learned = flags.learned};
+  plan.config.learn_seconds = 60 * double(flags.learn_minutes);
+  std::unique_ptr<PointIndex> index;
+  if (ranks.rank() == 0) index = index_chunks(database, plan);
+  if (ranks.size() == 1) return index;
+  std::string bytes = index ? index->bytes() : "";
+  send_to_all(ranks, bytes);
+  return index ? std::move(index) : read_point_index(plan.config, plan.point_size, bytes);
 }
 
 // Each rank has the samples and the database; they share the samples out. Rank 0 writes.
@@ -108,14 +156,16 @@ void build_project(const RetroBuildFlags& flags, Ranks& ranks, const MakeProduct
                        .chunks = database.size(),
                        .splits = {}};
   log::say("> {} chunks of {} tokens in the database of {}", database.size(), project.chunk_length, prefix);
+  const std::unique_ptr<PointIndex> index = make_index(flags, database, ranks);
   const std::unique_ptr<PointProducts> products =
-      make_products ? make_products(o.train.device, ranks, database.size(), flags.point_size) : nullptr;
+      make_products && !index ? make_products(o.train.device, ranks, database.size(), flags.point_size) : nullptr;
   const NeighborSearch search{.database = database,
                               .chunk_length = project.chunk_length,
                               .point_size = flags.point_size,
                               .keep = flags.keep,
                               .same_corpus = prefix == canonical_path(data),
-                              .products = products.get()};
+                              .products = products.get(),
+                              .index = index.get()};
   const SearchRanks shared{.rank = ranks.rank(), .size = ranks.size(), .gather = [&](const std::string& mine) {
                              return ranks.gather(mine);
                            }};

@@ -158,6 +158,29 @@ TEST_F(RetroRuns, NeighborsLowerTheLossOfTextsNeverTrainedOn) {
   EXPECT_LT(with, shuffled - 0.25);
 }
 
+// A build without faiss refuses the flag, and says what to install.
+TEST_F(RetroRuns, AnIndexIsBuiltOnAnyRanksOrRefusedInOneLine) {
+  const std::string data = pairs(10), index = " --retro-index-str IVF8_HNSW4,Flat --retro-query-nprobe 4";
+  expect_refused(build(data, "indexed") + " --retro-query-nprobe 0", "--retro-query-nprobe 0: want 1 to");
+  expect_refused(build(data, "indexed") + " --retro-index-str Nothing", "--retro-index-str Nothing: ");
+  EXPECT_FALSE(fs::exists(*this / "indexed/config.json"));
+  const Ran ran = megalith(build(data, "indexed") + index);
+  if (!ran.ok()) {
+    EXPECT_NE(ran.err.find("--retro-index-str IVF8_HNSW4,Flat: this build has no faiss: install libfaiss-dev"),
+              std::string::npos)
+        << ran.err;
+    return;
+  }
+  EXPECT_NE(ran.out.find("> index IVF8_HNSW4,Flat: learned from "), std::string::npos) << ran.out;
+  must(train(data, "--retro-project-dir " + *this / "indexed"));
+  must(build(data, "again") + index);
+  if (has_mpirun()) EXPECT_EQ(megalith(build(data, "of2") + index, {.ranks = 2}).exit_code, 0);
+  for (const char* file : {"neighbors_train.npy", "neighbors_valid.npy"})
+    for (const char* other : {"again", "of2"})
+      if (fs::exists(*this / other))
+        EXPECT_TRUE(slurp(*this / "indexed" + "/" + file) == slurp(*this / other + "/" + file)) << other << " " << file;
+}
+
 TEST_F(RetroRuns, RefusesNeighborsOfOtherSamples) {
   const std::string data = pairs(10);
   expect_refused(train(data, ""), "make the neighbours by megalith retro build");

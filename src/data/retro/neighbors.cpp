@@ -9,12 +9,14 @@
 #include "base/threads.h"
 #include "data/npy.h"
 #include "data/retro/bag_sketch.h"
+#include "data/retro/chunk_points.h"
 #include "data/retro/nearest.h"
 
 namespace megalith {
 namespace {
 
 constexpr i64 kQueriesAtOnce = i64{1} << 16, kPointsInMemory = i64{1} << 13;
+constexpr i64 kAsked = 10;  // of an index, for each one that is kept: some are of the sample's documents
 
 // The queries of some samples, and the documents that each sample has tokens of.
 struct Queries {
@@ -38,26 +40,41 @@ Queries queries_of(const GptDataset& samples, i64 begin, i64 end, const Neighbor
   return out;
 }
 
-std::vector<i16> points_of(const ChunkDatabase& database, i64 begin, i64 end, const BagSketch& sketch) {
-  std::vector<i16> out(std::size_t((end - begin) * sketch.size()));
-  parallel_for(end - begin, 16, [&](i64 i) {
-    sketch.make(database.tokens(begin + i),
-                std::span(out).subspan(std::size_t(i * sketch.size()), std::size_t(sketch.size())));
-  });
-  return out;
+// Whether a chunk may be a neighbour of a query.
+bool may_be_near(const Queries& asked, i64 query, i64 chunk, i64 chunks_of_sample, const NeighborSearch& s) {
+  return !std::ranges::binary_search(asked.documents[std::size_t(query / chunks_of_sample)],
+                                     s.database.document(chunk));
 }
 
 std::vector<i64> neighbors_of(Queries asked, i64 chunks_of_sample, const NeighborSearch& s, const BagSketch& sketch) {
   NearestPoints nearest(std::move(asked.points), sketch.size(), s.keep, s.products);
-  const auto may = [&](i64 query, i64 chunk) {
-    return !std::ranges::binary_search(asked.documents[std::size_t(query / chunks_of_sample)],
-                                       s.database.document(chunk));
-  };
+  const auto may = [&](i64 query, i64 chunk) { return may_be_near(asked, query, chunk, chunks_of_sample, s); };
   for (i64 begin = 0; begin < s.database.size(); begin += kPointsInMemory)
     nearest.add(points_of(s.database, begin, std::min(s.database.size(), begin + kPointsInMemory), sketch), begin, may);
   std::vector<i64> out(std::size_t(nearest.queries() * s.keep), -1);
   for (i64 q = 0; q < nearest.queries(); ++q)
     for (std::size_t k = 0; k < nearest.of(q).size(); ++k) out[std::size_t(q * s.keep) + k] = nearest.of(q)[k].point;
+  return out;
+}
+
+// Asks for more points until enough of them are not of the sample's documents.
+std::vector<i64> neighbors_in(const PointIndex& index, const Queries& asked, i64 chunks_of_sample,
+                              const NeighborSearch& s, i64 point_size) {
+  const i64 queries = i64(asked.points.size()) / point_size;
+  std::vector<i64> out(std::size_t(queries * s.keep), -1);
+  parallel_tasks(queries, [&](i64 q) {
+    const auto point = std::span(asked.points).subspan(std::size_t(q * point_size), std::size_t(point_size));
+    std::vector<i64> near;
+    for (i64 count = kAsked * s.keep;; count *= kAsked) {
+      count = std::min(count, s.database.size());
+      near = index.near(point, count);
+      const bool is_all = count == s.database.size() || near.back() < 0;
+      std::erase_if(near, [&](i64 chunk) { return chunk < 0 || !may_be_near(asked, q, chunk, chunks_of_sample, s); });
+      if (is_all || i64(near.size()) >= s.keep) break;
+    }
+    near.resize(std::min(near.size(), std::size_t(s.keep)));
+    std::ranges::copy(near, out.begin() + std::ptrdiff_t(q * s.keep));
+  });
   return out;
 }
 
@@ -79,9 +96,10 @@ void write_neighbors(const std::string& path, const GptDataset& samples, const N
   const i64 step = std::max<i64>(1, kQueriesAtOnce / chunks) * ranks.size;
   for (i64 begin = 0; begin < samples.size(); begin += step) {
     const i64 end = std::min(samples.size(), begin + step), n = end - begin;
-    const std::vector<i64> found = neighbors_of(
-        queries_of(samples, begin + n * ranks.rank / ranks.size, begin + n * (ranks.rank + 1) / ranks.size, s, sketch),
-        chunks, s, sketch);
+    Queries asked =
+        queries_of(samples, begin + n * ranks.rank / ranks.size, begin + n * (ranks.rank + 1) / ranks.size, s, sketch);
+    const std::vector<i64> found = s.index != nullptr ? neighbors_in(*s.index, asked, chunks, s, sketch.size())
+                                                      : neighbors_of(std::move(asked), chunks, s, sketch);
     const std::string mine(reinterpret_cast<const char*>(found.data()), found.size() * sizeof(i64));
     const std::vector<std::string> all = ranks.size > 1 ? ranks.gather(mine) : std::vector{mine};
     for (const std::string& part : all) file.value().write(std::span<const char>(part));

@@ -7,6 +7,7 @@
 
 #include "data/gpt_dataset.h"
 #include "data/retro/chunk_database.h"
+#include "data/retro/point_index.h"
 #include "data/retro/point_products.h"
 
 namespace megalith {
@@ -18,6 +19,7 @@ struct NeighborSearch {
   i64 keep = 20;
   bool same_corpus = true;  // the samples' documents are the database's: a sample has no neighbour of its own ones
   PointProducts* products = nullptr;  // of a device; the bytes do not depend on it
+  const PointIndex* index = nullptr;  // of the database's points; nullptr: the search is exact
 };
 
 // Ranks that share the samples out, each with the same data before it. All call, in the same order.

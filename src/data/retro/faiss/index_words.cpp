@@ -1,0 +1,74 @@
+#include "data/retro/faiss/index_words.h"
+
+#include <algorithm>
+#include <regex>
+
+#include "base/check.h"
+
+namespace megalith {
+namespace {
+
+constexpr const char* kServed =
+    "served are Flat, SQ4, SQ6, SQ8, SQfp16, PQ<m> and PQ<m>x<bits>, each alone or behind IVF<lists> or "
+    "IVF<lists>_HNSW<links>, and HNSW<links>; before any of them PCA<size>, OPQ<m> or OPQ<m>_<size>";
+
+// A number of the description, from `low` to `high`; `fallback` where it is left out.
+i64 index_number(const std::string& description, const std::ssub_match& word, i64 low, i64 high, i64 fallback = 0) {
+  if (!word.matched) return fallback;
+  const i64 n = word.length() > 9 ? high + 1 : std::stoll(word.str());
+  check(n >= low && n <= high, "--retro-index-str {}: it has {}, want {} to {} there", description, word.str(), low,
+        high);
+  return n;
+}
+
+void check_divides(const std::string& description, i64 codes, i64 size) {
+  check(size % codes == 0, "--retro-index-str {}: {} codes do not divide the {} numbers of a point: give a divisor",
+        description, codes, size);
+}
+
+constexpr i64 kMostLists = 1 << 24, kMostLinks = 512, kCodeBits = 8;
+
+// The transformation that stands before an index; `size` becomes that of its points. Returns what it learns from.
+i64 read_turn(const std::string& description, std::string& rest, i64& size) {
+  static const std::regex turn("(?:PCA([0-9]+)|OPQ([0-9]+)(?:_([0-9]+))?),(.*)");
+  std::smatch words;
+  if (!std::regex_match(rest, words, turn)) return 1;
+  if (words[1].matched) {
+    size = index_number(description, words[1], 1, size);
+  } else {
+    const i64 codes = index_number(description, words[2], 1, size);
+    size = index_number(description, words[3], 1, size, size);
+    check_divides(description, codes, size);
+  }
+  const i64 least = words[1].matched ? 1 : i64{1} << kCodeBits;
+  rest = words[4].str();
+  return least;
+}
+
+}  // namespace
+
+i64 least_learned(const std::string& description, i64 size) {
+  static const std::regex lists("IVF([0-9]+)(?:_HNSW([0-9]+))?,(.*)"), links("HNSW([0-9]+)(?:,Flat)?"),
+      codes("Flat|SQ[468]|SQfp16|PQ([0-9]+)(?:x([0-9]+))?(?:np)?");
+  std::string rest = description;
+  std::smatch words;
+  i64 least = read_turn(description, rest, size);
+  if (std::regex_match(rest, words, links)) {
+    index_number(description, words[1], 2, kMostLinks);
+    return least;
+  }
+  if (std::regex_match(rest, words, lists)) {
+    least = std::max(least, index_number(description, words[1], 1, kMostLists));
+    index_number(description, words[2], 2, kMostLinks);
+    rest = words[3].str();
+  }
+  check(std::regex_match(rest, words, codes), "--retro-index-str {}: {}; or leave the flag out for the exact search",
+        description, kServed);
+  if (words[1].matched) {
+    check_divides(description, index_number(description, words[1], 1, size), size);
+    least = std::max(least, i64{1} << index_number(description, words[2], 1, kCodeBits, kCodeBits));
+  }
+  return least;
+}
+
+}  // namespace megalith
