@@ -43,25 +43,13 @@ double series_value(const std::string& scrape, const std::string& series) {
 TEST(Rules, Fp8FiresOnFaultsInARealRun) {
   const std::string prometheus = prometheus_tool("prometheus");
   if (prometheus.empty()) GTEST_SKIP() << "needs prometheus (scripts/install-prometheus)";
-  std::unique_ptr<Endpoint> endpoint;
-  try {
-    endpoint = listen_at({"127.0.0.1", 0, {{"job_name", "a"}, {"run_id", "1"}}});
-  } catch (const Error&) {
-    GTEST_SKIP() << "this build has no prometheus-cpp";
-  }
+  const std::unique_ptr<Endpoint> endpoint = endpoint_of_a_run();
+  if (!endpoint) GTEST_SKIP() << "this build has no prometheus-cpp";
   const TempFolder folder("fp8_rule");
-  const std::string dir = folder.path.string();
   const std::string users = read_file(std::string(kSourceDir) + "/tests/observe/users_rules.yml");
   const size_t group = users.find("  - alert:"), rule = users.find("  - alert: MegatronFP8AmaxSaturation");
-  write_file(dir + "/rules.yml", shortened(users.substr(0, group) + users.substr(rule)));
-  write_file(dir + "/prometheus.yml",
-             fmt::format("global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [rules.yml]\n"
-                         "scrape_configs:\n- {{job_name: megalith, static_configs: [{{targets: ['127.0.0.1:{}']}}]}}\n",
-                         endpoint->port()));
-  const int port = free_port();
-  const Started server({prometheus, "--config.file=" + dir + "/prometheus.yml", "--storage.tsdb.path=" + dir + "/data",
-                        "--web.listen-address=127.0.0.1:" + std::to_string(port), "--log.level=warn"},
-                       dir + "/log");
+  const LivePrometheus server(prometheus, folder.path.string(), shortened(users.substr(0, group) + users.substr(rule)),
+                              endpoint->port());
   const Options o = options_for(1,
                                 "--train-iters 100000 --lr-decay-style constant --bf16 --fp8-format hybrid "
                                 "--fp8-margin 2 --prometheus-port 0 " +
@@ -81,13 +69,13 @@ TEST(Rules, Fp8FiresOnFaultsInARealRun) {
     const double ratio = series_value(scrape, "megatron:fp8_amax_history_max") /
                          series_value(scrape, "megatron:fp8_amax_history_threshold");
     if (iteration < kFirst && ratio > highest) highest = ratio;
-    if (alerts(port, "firing").contains("MegatronFP8AmaxSaturation")) fired_at = iteration;
+    if (alerts(server.port(), "firing").contains("MegatronFP8AmaxSaturation")) fired_at = iteration;
   }
   kill(getpid(), SIGTERM);  // the run ends at its next look
   training.join();
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
-  EXPECT_GE(fired_at, kFirst) << read_file(dir + "/log");
+  EXPECT_GE(fired_at, kFirst) << server.log();
   EXPECT_LE(fired_at, kFirst + kSteps);
   EXPECT_GT(highest, 0.1);
   EXPECT_LT(highest, 0.95);

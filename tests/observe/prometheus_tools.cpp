@@ -11,7 +11,9 @@
 #include <regex>
 #include <sstream>
 
+#include "base/check.h"
 #include "http.h"
+#include "tests/train/files.h"
 
 namespace megalith {
 
@@ -53,6 +55,32 @@ Started::~Started() {
 }
 
 int free_port() { return TakenPort().port(); }
+
+std::unique_ptr<Endpoint> endpoint_of_a_run() {
+  try {
+    return listen_at({"127.0.0.1", 0, {{"job_name", "a"}, {"run_id", "1"}}});
+  } catch (const Error& e) {
+    if (std::string(e.what()).find("built without prometheus-cpp") == std::string::npos) throw;
+    return nullptr;
+  }
+}
+
+LivePrometheus::LivePrometheus(const std::string& program, const std::string& dir, const std::string& rules,
+                               int scraped_port)
+    : dir_(dir) {
+  write_file(dir + "/rules.yml", rules);
+  write_file(dir + "/prometheus.yml",
+             fmt::format("global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [rules.yml]\n"
+                         "scrape_configs:\n- {{job_name: megalith, static_configs: [{{targets: ['127.0.0.1:{}']}}]}}\n",
+                         scraped_port));
+  server_.emplace(
+      std::vector<std::string>{program, "--config.file=" + dir + "/prometheus.yml",
+                               "--storage.tsdb.path=" + dir + "/data",
+                               "--web.listen-address=127.0.0.1:" + std::to_string(port_), "--log.level=warn"},
+      dir + "/log");
+}
+
+std::string LivePrometheus::log() const { return read_file(dir_ + "/log"); }
 
 std::set<std::string> alerts(int port, const std::string& state) {
   const std::string answer = http_get(port, "/api/v1/query?query=ALERTS");

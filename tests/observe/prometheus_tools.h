@@ -3,9 +3,13 @@
 #pragma once
 #include <sys/types.h>
 
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "observe/endpoint.h"
 
 namespace megalith {
 
@@ -30,6 +34,22 @@ class Started {
 };
 
 int free_port();
+
+// An endpoint of a run on a free port of this host; nullptr in a build without prometheus-cpp.
+std::unique_ptr<Endpoint> endpoint_of_a_run();
+
+// A Prometheus that scrapes an endpoint each second and evaluates these rules. Its files are in `dir`.
+class LivePrometheus {
+ public:
+  LivePrometheus(const std::string& program, const std::string& dir, const std::string& rules, int scraped_port);
+  int port() const { return port_; }
+  std::string log() const;
+
+ private:
+  const std::string dir_;
+  const int port_ = free_port();
+  std::optional<Started> server_;
+};
 
 // The names of a live Prometheus's alerts in a state: "firing".
 std::set<std::string> alerts(int port, const std::string& state);

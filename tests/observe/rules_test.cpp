@@ -72,35 +72,23 @@ class Feeder {
 TEST(Rules, UsersFiveFireInALivePrometheus) {
   const std::string prometheus = prometheus_tool("prometheus");
   if (prometheus.empty()) GTEST_SKIP() << "needs prometheus (scripts/install-prometheus)";
-  std::unique_ptr<Endpoint> endpoint;
-  try {
-    endpoint = listen_at({"127.0.0.1", 0, {{"job_name", "a"}, {"run_id", "1"}}});
-  } catch (const Error&) {
-    GTEST_SKIP() << "this build has no prometheus-cpp";
-  }
+  const std::unique_ptr<Endpoint> endpoint = endpoint_of_a_run();
+  if (!endpoint) GTEST_SKIP() << "this build has no prometheus-cpp";
   const TempFolder folder("live_prometheus");
-  const std::string dir = folder.path.string();
-  write_file(dir + "/rules.yml", shortened(read_file(source("tests/observe/users_rules.yml"))));
-  write_file(dir + "/prometheus.yml",
-             fmt::format("global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [rules.yml]\n"
-                         "scrape_configs:\n- {{job_name: megalith, static_configs: [{{targets: ['127.0.0.1:{}']}}]}}\n",
-                         endpoint->port()));
-  const int port = free_port();
   const Feeder feeder(*endpoint, 14);
-  const Started server({prometheus, "--config.file=" + dir + "/prometheus.yml", "--storage.tsdb.path=" + dir + "/data",
-                        "--web.listen-address=127.0.0.1:" + std::to_string(port), "--log.level=warn"},
-                       dir + "/log");
+  const LivePrometheus server(prometheus, folder.path.string(),
+                              shortened(read_file(source("tests/observe/users_rules.yml"))), endpoint->port());
   const std::set<std::string> all{"MegatronFP8AmaxSaturation", "MegatronGradNormSpike",
                                   "MegatronIterationTimeRegression", "MegatronNCCLAllReduceP99",
                                   "MegatronTFLOPsCollapse"};
   std::set<std::string> firing;
   const double began = steady_seconds();
   for (; firing != all && steady_seconds() < began + 90; std::this_thread::sleep_for(std::chrono::milliseconds(500))) {
-    const std::set<std::string> now = alerts(port, "firing");
+    const std::set<std::string> now = alerts(server.port(), "firing");
     firing.insert(now.begin(), now.end());
     if (steady_seconds() < began + 12) EXPECT_TRUE(now.empty()) << *now.begin();  // all is well
   }
-  EXPECT_EQ(firing, all) << read_file(dir + "/log");
+  EXPECT_EQ(firing, all) << server.log();
 }
 
 }  // namespace
