@@ -99,6 +99,9 @@ void Observers::take_save(const EndedSave& save) const {
 void Observers::take_own_work(std::span<const OwnWork> ranks) const {
   each([copy = std::vector(ranks.begin(), ranks.end())](Sink& sink) { sink.take_own_work(copy); });
 }
+void Observers::take_rank_losses(std::span<const LossDeviation> ranks) const {
+  each([copy = std::vector(ranks.begin(), ranks.end())](Sink& sink) { sink.take_rank_losses(copy); });
+}
 void Observers::take_times(std::span<const NamedValue> seconds, i64 iteration) const {
   each([copy = std::vector(seconds.begin(), seconds.end()), iteration](Sink& sink) {
     sink.take_times(copy, iteration);

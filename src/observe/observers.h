@@ -25,6 +25,7 @@ class Observers {
   void take_evaluation(const Evaluated& evaluated) const;
   void take_save(const EndedSave& save) const;
   void take_own_work(std::span<const OwnWork> ranks) const;
+  void take_rank_losses(std::span<const LossDeviation> ranks) const;
   void take_times(std::span<const NamedValue> seconds, i64 iteration) const;
   void take_memory(const MemoryTold& memory) const;
   void leave(Away where) const;

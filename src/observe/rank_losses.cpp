@@ -58,8 +58,10 @@ RankLosses::Told RankLosses::told(const std::vector<double>& losses, std::vector
     double usual = 0, square = 0;
     for (const double x : before) usual += x / double(before.size());
     for (const double x : before) square += (x - usual) * (x - usual) / double(before.size());
-    const double far = kFar * std::max(std::sqrt(square), 1e-6 * std::abs(middle));
-    if (before.size() >= kLeast && !(std::abs(away - usual) <= far))
+    const double deviation = std::max(std::sqrt(square), 1e-6 * std::abs(middle));
+    const bool is_known = before.size() >= kLeast;
+    if (is_known) out.deviations.push_back({i64(r), away == usual ? 0 : (away - usual) / deviation});
+    if (is_known && !(std::abs(away - usual) <= kFar * deviation))
       out.warning += fmt::format("{}data-parallel rank {}: its loss {:.6E} leaves the ranks' median {:.6E}",
                                  out.warning.empty() ? "" : "; ", r, losses[r], middle);
     if (std::isfinite(away)) before.push_back(away);

@@ -20,6 +20,12 @@ struct DataRankLoss {
 std::vector<DataRankLoss> gather_losses(const Mesh& mesh, const Coord& coord, Ranks& ranks,
                                         const std::vector<LossShare>& mine);
 
+// How many deviations of its earlier values a rank's distance from the ranks' median is off the usual one.
+struct LossDeviation {
+  i64 data_parallel_rank = 0;
+  double deviations = 0;
+};
+
 // --log-rank-losses: the means since the last line.
 class RankLosses {
  public:
@@ -28,6 +34,7 @@ class RankLosses {
   // The line; and the name of each rank whose distance from the median is more than 6 deviations of its earlier values.
   struct Told {
     std::string line, warning;
+    std::vector<LossDeviation> deviations{};  // of ranks with enough lines before
   };
   Told report();  // of all ranks
   static Told told(const std::vector<double>& losses, std::vector<std::vector<double>>& history);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "observe/metric.h"
+#include "observe/rank_losses.h"
 #include "observe/straggler.h"
 #include "resume/ended_save.h"
 
@@ -58,7 +59,8 @@ class Sink {
   virtual void take(const Record& record) = 0;  // after each iteration
   virtual void take_evaluation(const Evaluated& /*evaluated*/) {}
   virtual void take_save(const EndedSave& /*save*/) {}
-  virtual void take_own_work(std::span<const OwnWork> /*ranks*/) {}  // with --log-straggler, with each line
+  virtual void take_own_work(std::span<const OwnWork> /*ranks*/) {}           // with --log-straggler, with each line
+  virtual void take_rank_losses(std::span<const LossDeviation> /*ranks*/) {}  // with each line
   virtual void take_times(std::span<const NamedValue> /*seconds*/, i64 /*iteration*/) {}  // with --timing-log-level
   virtual void take_memory(const MemoryTold& /*memory*/) {}                               // with each line
   virtual void leave(Away /*where*/) {}  // the training stands still from here on

@@ -46,11 +46,15 @@ constexpr Series kSeries[] = {
     {"megalith_memory_bytes", kGauge, "Memory of this rank by category, as planned, and the most that was used."},
     {"megalith_rank_own_seconds", kGauge,
      "Time an iteration that a rank works by itself; the slowest and the fastest ranks, with --log-straggler."},
+    {"megalith_rank_loss_deviation", kGauge,
+     "How many deviations a data-parallel rank's loss is off its usual distance from the median, with "
+     "--log-rank-losses; the 8 that are off most."},
     {"megalith_checkpoint_last_iteration", kGauge, "Iteration of the last checkpoint that was saved."},
     {"megalith_checkpoint_save_seconds", kGauge, "Time that the last save took."},
     {"megalith_checkpoint_bytes", kGauge, "Bytes of the last save that this rank wrote."},
     {"megalith_checkpoint_failures_total", kCounter, "Checkpoints that could not be saved."},
-    {"megalith_time_seconds_total", kCounter, "Wall time of this process by state; the states sum to it."},
+    {"megalith_time_seconds_total", kCounter,
+     "Wall time of the run by state, earlier starts too; the states sum to it."},
     {"megalith_gpu_power_watts", kGauge, "Power that this rank's GPU draws, by NVML."},
     {"megalith_gpu_sm_clock_mhz", kGauge, "Clock of its multiprocessors."},
     {"megalith_gpu_temperature_celsius", kGauge, "Its temperature."},
@@ -58,6 +62,7 @@ constexpr Series kSeries[] = {
     {"megalith_gpu_ecc_errors_total", kCounter, "Memory errors since the driver was loaded, by kind."},
     {"megalith_gpu_xid_last", kGauge, "The last XID of this process's time; absent before the first."},
     {"megalith_run_info", kGauge, "1; the labels tell the layout."},
+    {"megalith_build_info", kGauge, "1; the labels tell the versions of the program and of its libraries."},
 };
 
 // 0.2 is what the users' rule compares with, so it is an end.

@@ -231,6 +231,7 @@ void TrainingRun::tell_rank_losses(const StepResult& r, bool is_due) {
   const RankLosses::Told told = rank_losses_->report();
   log::say("{}", told.line);
   if (!told.warning.empty()) log::warn("{}", told.warning);
+  observers_.take_rank_losses(told.deviations);
 }
 
 void TrainingRun::pause(Away where) {

@@ -60,6 +60,10 @@ TEST(RankLosses, NameTheRankThatLeaves) {
   }
   EXPECT_EQ(RankLosses::told({5.01, 5.0, 5.0}, history).warning, "");
   const auto told = RankLosses::told({5.0, 5.9, 5.0}, history);
+  ASSERT_EQ(told.deviations.size(), 3u);
+  EXPECT_EQ(told.deviations[1].data_parallel_rank, 1);
+  EXPECT_GT(told.deviations[1].deviations, 6);
+  EXPECT_LT(std::abs(told.deviations[2].deviations), 1);
   EXPECT_NE(told.line.find("data-parallel rank 1 5.900000E+00"), std::string::npos) << told.line;
   EXPECT_NE(told.warning.find("data-parallel rank 1: its loss"), std::string::npos) << told.warning;
   EXPECT_EQ(told.warning.find("rank 0: its loss"), std::string::npos) << told.warning;

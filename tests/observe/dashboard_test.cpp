@@ -47,24 +47,17 @@ class AnyGpu final : public GpuSignals {
   }
 };
 
-std::unique_ptr<Endpoint> endpoint_or_none() {
-  try {
-    return listen_at({"127.0.0.1", 0, {{"job_name", "a"}, {"run_id", "1"}}});
-  } catch (const Error&) {
-    return nullptr;
-  }
-}
-
 // What a short run of two data-parallel ranks tells at its end; "" where there is no endpoint.
 std::string scrape_of_a_run() {
-  const std::unique_ptr<Endpoint> endpoint = endpoint_or_none();
+  const std::unique_ptr<Endpoint> endpoint = endpoint_of_a_run();
   if (!endpoint) return {};
   const TempFolder folder("dashboard");
-  const Options o = options_for(2,
-                                "--train-iters 4 --log-interval 2 --split 80,10,10 --eval-interval 2 --eval-iters 1 "
-                                "--save-interval 2 --log-straggler --bf16 --fp8-format hybrid --prometheus-port 0 "
-                                "--save " +
-                                    folder.path.string());
+  const Options o =
+      options_for(2,
+                  "--train-iters 10 --log-interval 1 --split 80,10,10 --eval-interval 5 --eval-iters 1 "
+                  "--save-interval 5 --log-straggler --log-rank-losses --bf16 --fp8-format hybrid --prometheus-port 0 "
+                  "--save " +
+                      folder.path.string());
   const auto gpu = tell_gpu(std::make_unique<AnyGpu>(), *endpoint, 0.01);
   testing::internal::CaptureStdout();
   harness::run_ranks(2, [&](Ranks& ranks) {
@@ -94,16 +87,16 @@ TEST(Dashboard, AsksForWhatARunTells) {
     EXPECT_NE(is_gpu ? counters.find("\n" + metric + ",") : scrape.find("\n" + metric + "{"), std::string::npos)
         << metric;
   }
-  EXPECT_EQ(value_of(scrape, "megalith_iteration{"), 4);
-  EXPECT_EQ(value_of(scrape, "megalith_checkpoint_last_iteration{"), 4);
-  EXPECT_GE(value_of(scrape, "nccl:allreduce_seconds_count{"), 4);  // one a step at least
+  EXPECT_EQ(value_of(scrape, "megalith_iteration{"), 10);
+  EXPECT_EQ(value_of(scrape, "megalith_checkpoint_last_iteration{"), 10);
+  EXPECT_GE(value_of(scrape, "nccl:allreduce_seconds_count{"), 10);  // one a step at least
   EXPECT_GT(value_of(scrape, "nccl:allreduce_seconds_sum{"), 0);
   EXPECT_NE(scrape.find("rank=\"1\""), std::string::npos);  // of --log-straggler
 }
 
 // What a run tells of its phases' memory is the plan's, to the byte (tests/train/phase_memory_test.cpp runs it).
 TEST(Dashboard, ShowsThePlansPeaks) {
-  std::unique_ptr<Endpoint> endpoint = endpoint_or_none();
+  std::unique_ptr<Endpoint> endpoint = endpoint_of_a_run();
   if (!endpoint) GTEST_SKIP() << "this build has no prometheus-cpp";
   const Options o = options_for(1, "--train-iters 2 --bf16");
   testing::internal::CaptureStdout();

@@ -107,6 +107,10 @@ TEST_F(PrometheusSinkTest, TellsPhases) {
   sink_.take_times(times, 4);
   EXPECT_EQ(of("megalith_phase_seconds phase=forward"), 1.5);
   EXPECT_EQ(of("megalith_phase_seconds phase=grad_reduce"), 0.25);
+  EXPECT_FALSE(endpoint_.values.contains("megalith_phase_seconds phase=pipeline_idle"));
+  const std::vector<NamedValue> waits{{"forward-recv", 0.5}, {"backward-recv", 0.75}, {"forward-send", 9}};
+  sink_.take_times(waits, 5);
+  EXPECT_EQ(of("megalith_phase_seconds phase=pipeline_idle"), 1.25);
   EXPECT_FALSE(endpoint_.values.contains("megalith_phase_seconds phase=param_gather")) << "it has none";
 }
 
@@ -122,22 +126,38 @@ TEST_F(PrometheusSinkTest, KeepsThePeakOfTheNorm) {
   EXPECT_EQ(of("megatron:grad_norm_peak"), 2);
 }
 
-TEST_F(PrometheusSinkTest, StatesSumToTheWallTime) {
-  const double began = now_;
-  step(2, 0.5);
-  sink_.leave(Away::evaluating), now_ += 7, sink_.come_back();
-  now_ += 3;  // nobody tells what it is
+// The ledger sums to the wall time; the series have its seconds.
+TEST_F(PrometheusSinkTest, StatesHaveTheLedgersTime) {
+  const auto ledger_says = [&](std::vector<NamedValue> times) {
+    Record r = record_of({{"iteration_time", 1}});
+    r.times = std::move(times);
+    sink_.take(r);
+  };
+  ledger_says({{"init", 3}, {"load", 1}, {"train", 2}, {"lost", 0}});
+  ledger_says({{"init", 3}, {"load", 1}, {"train", 6.5}, {"lost", 0}, {"eval", 2}});
+  const std::map<std::string, double> wanted{{"init", 3}, {"load", 1}, {"train", 6.5}, {"eval", 2}};
+  for (const auto& [name, value] : wanted) EXPECT_DOUBLE_EQ(of("megalith_time_seconds_total state=" + name), value);
+  EXPECT_FALSE(endpoint_.values.contains("megalith_time_seconds_total state=lost"));
   sink_.leave(Away::saving), now_ += 5, sink_.come_back();
-  step(4, 1);
-  const auto state = [&](const char* name) { return of(std::string("megalith_time_seconds_total state=") + name); };
-  EXPECT_DOUBLE_EQ(state("train"), 4.5);
-  EXPECT_DOUBLE_EQ(state("data_wait"), 1.5);
-  EXPECT_DOUBLE_EQ(state("eval"), 7);
-  EXPECT_DOUBLE_EQ(state("save_stall"), 5);
-  EXPECT_DOUBLE_EQ(state("idle"), 3);
-  EXPECT_DOUBLE_EQ(state("train") + state("data_wait") + state("eval") + state("save_stall") + state("idle"),
-                   now_ - began);
   EXPECT_DOUBLE_EQ(of("megalith_phase_seconds phase=save_stall"), 5);
+}
+
+TEST_F(PrometheusSinkTest, TellsTheProgramsVersions) {
+  EXPECT_FALSE(endpoint_.values.contains("megalith_build_info")) << "nobody says what it is";
+  options_.stack = "megalith 0.1.0; commit 98e7c903fd2a with changes; GCC 12.2.0; CUDA 13.0.88; cuDNN 9.1; NCCL 2.28.9";
+  const PrometheusSink told(endpoint_, options_, 0);
+  EXPECT_EQ(of("megalith_build_info version=0.1.0 git=98e7c903fd2a with changes cuda=13.0.88 nccl=2.28.9"), 1);
+}
+
+TEST_F(PrometheusSinkTest, TellsTheEightRanksWhoseLossesAreOffMost) {
+  std::vector<LossDeviation> ranks;
+  for (int r = 0; r < 12; ++r) ranks.push_back({r, r % 2 == 0 ? double(r) : -double(r)});
+  ranks[1].deviations = NAN;
+  sink_.take_rank_losses(ranks);
+  const auto name = [](int r) { return fmt::format("megalith_rank_loss_deviation data_parallel_rank={}", r); };
+  for (int r = 0; r < 12; ++r) EXPECT_EQ(endpoint_.values.count(name(r)), r == 1 || r >= 5) << r;
+  EXPECT_EQ(of(name(1)), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(of(name(11)), -11);
 }
 
 TEST_F(PrometheusSinkTest, IsWellWithinTenMedians) {

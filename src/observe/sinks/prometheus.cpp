@@ -1,13 +1,10 @@
 #include "observe/sinks/prometheus.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "base/process_start.h"
 #include "settings/precision.h"
 
 namespace megalith {
@@ -58,21 +55,35 @@ Labels layout_of(const Options& o) {
       {"ep", std::to_string(p.expert_model_parallel_size)}, {"dtype", std::string(name_of(precision_of(o).products))}};
 }
 
-const char* state_of(Away where) { return where == Away::evaluating ? "eval" : "save_stall"; }
+// The program and what it was built with, of Options::stack: "megalith 0.1.0; commit 98e7c903fd2a; CUDA 13.0.88".
+Labels build_of(const std::string& stack) {
+  constexpr std::pair<std::string_view, const char*> kParts[] = {
+      {"megalith ", "version"}, {"commit ", "git"}, {"CUDA ", "cuda"}, {"NCCL ", "nccl"}};
+  Labels labels;
+  for (std::size_t at = 0; at < stack.size();) {
+    const std::size_t end = std::min(stack.find("; ", at), stack.size());
+    const std::string part = stack.substr(at, end - at);
+    for (const auto& [begin, label] : kParts)
+      if (part.starts_with(begin)) labels.emplace_back(label, part.substr(begin.size()));
+    at = end + 2;
+  }
+  return labels;
+}
+
+const char* phase_of(Away where) { return where == Away::evaluating ? "eval" : "save_stall"; }
 
 }  // namespace
 
 PrometheusSink::PrometheusSink(Endpoint& endpoint, const Options& o, i64 iteration, std::function<double()> now,
                                std::function<double()> wall)
-    : to_(endpoint), now_(std::move(now)), wall_(std::move(wall)), seq_length_(o.model.seq_length), began_(now_()) {
+    : to_(endpoint), now_(std::move(now)), wall_(std::move(wall)), seq_length_(o.model.seq_length) {
   to_.set("megalith_run_info", 1, layout_of(o));
+  if (const Labels build = build_of(o.stack); !build.empty()) to_.set("megalith_build_info", 1, build);
   to_.set("megalith_iteration", double(iteration));
   for (const char* counter :
        {"megatron:skipped_iterations_total", "megatron:nan_iterations_total", "megatron:loss_spikes_total",
         "megatron:grad_norm_spikes_total", "megalith_checkpoint_failures_total"})
     to_.add(counter, 0);  // so that an increase from the first one on is seen
-  const std::optional<i64> started = process_start(getpid());
-  if (started && *started > 0) to_.add("megalith_time_seconds_total", process_age(*started), {{"state", "init"}});
 }
 
 void PrometheusSink::take(const Record& r) {
@@ -80,7 +91,7 @@ void PrometheusSink::take(const Record& r) {
   set_values(r, seconds);
   set_scales(r);
   count(r);
-  count_time(seconds, std::min(seconds, now_of(r, "data_wait")));
+  count_time(r.times);
   to_.set("megalith_last_step_timestamp_seconds", wall_());
   to_.set("megalith_iteration", double(r.iteration));
   to_.set("megalith_train_iters", double(r.train_iters));
@@ -131,20 +142,24 @@ void PrometheusSink::count_spikes(const Record& r) {
   }
 }
 
-// What no state has is idle, so that the states sum to the wall time.
-void PrometheusSink::count_time(double training, double data_wait) {
-  to_.add("megalith_time_seconds_total", training - data_wait, {{"state", "train"}});
-  to_.add("megalith_time_seconds_total", data_wait, {{"state", "data_wait"}});
-  known_ += training;
-  const double idle = std::max(0.0, now_() - began_ - known_);
-  to_.add("megalith_time_seconds_total", idle, {{"state", "idle"}});
-  known_ += idle;
+// A state of no time has no series.
+void PrometheusSink::count_time(std::span<const NamedValue> seconds) {
+  for (const NamedValue& state : seconds) {
+    double& told = seconds_[state.name];
+    if (state.value <= told) continue;
+    to_.add("megalith_time_seconds_total", state.value - told, {{"state", state.name}});
+    told = state.value;
+  }
 }
 
 void PrometheusSink::take_times(std::span<const NamedValue> seconds, i64) {
   for (const auto& [timer, phase] : kPhases)
     for (const NamedValue& v : seconds)
       if (v.name == timer && v.value > 0) to_.set("megalith_phase_seconds", v.value, {{"phase", phase}});
+  double idle = 0;  // a stage waits for what it receives
+  for (const NamedValue& v : seconds)
+    if (v.name.ends_with("-recv")) idle += v.value;
+  if (idle > 0) to_.set("megalith_phase_seconds", idle, {{"phase", "pipeline_idle"}});
 }
 
 void PrometheusSink::take_memory(const MemoryTold& memory) {
@@ -178,9 +193,7 @@ void PrometheusSink::leave(Away where) {
 void PrometheusSink::come_back() {
   if (!away_) return;
   const double seconds = now_() - left_;
-  known_ += seconds;
-  to_.add("megalith_time_seconds_total", seconds, {{"state", state_of(*away_)}});
-  to_.set("megalith_phase_seconds", seconds, {{"phase", state_of(*away_)}});
+  to_.set("megalith_phase_seconds", seconds, {{"phase", phase_of(*away_)}});
   away_.reset();
   say_healthy();
 }
@@ -206,6 +219,19 @@ void PrometheusSink::take_own_work(std::span<const OwnWork> ranks) {
   to_.clear("megalith_rank_own_seconds");
   for (const OwnWork& w : sorted)
     to_.set("megalith_rank_own_seconds", w.seconds, {{"rank", std::to_string(w.rank)}, {"host", w.host}});
+}
+
+// Those that are off most. One that is no number is off most of all.
+void PrometheusSink::take_rank_losses(std::span<const LossDeviation> ranks) {
+  std::vector<LossDeviation> sorted(ranks.begin(), ranks.end());
+  for (LossDeviation& rank : sorted)
+    if (std::isnan(rank.deviations)) rank.deviations = std::numeric_limits<double>::infinity();
+  std::ranges::stable_sort(sorted, std::greater{}, [](const LossDeviation& r) { return std::abs(r.deviations); });
+  if (sorted.size() > kRanksTold) sorted.resize(kRanksTold);
+  to_.clear("megalith_rank_loss_deviation");
+  for (const LossDeviation& r : sorted)
+    to_.set("megalith_rank_loss_deviation", r.deviations,
+            {{"data_parallel_rank", std::to_string(r.data_parallel_rank)}});
 }
 
 }  // namespace megalith

@@ -2,6 +2,7 @@
 #pragma once
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "base/clock.h"
@@ -23,6 +24,7 @@ class PrometheusSink final : public Sink {
   void take_evaluation(const Evaluated& evaluated) override;
   void take_save(const EndedSave& save) override;
   void take_own_work(std::span<const OwnWork> ranks) override;
+  void take_rank_losses(std::span<const LossDeviation> ranks) override;
   void take_times(std::span<const NamedValue> seconds, i64 iteration) override;
   void take_memory(const MemoryTold& memory) override;
   void leave(Away where) override;
@@ -36,7 +38,7 @@ class PrometheusSink final : public Sink {
   void set_peak(double norm);
   void count(const Record& record);
   void count_spikes(const Record& record);
-  void count_time(double training, double data_wait);
+  void count_time(std::span<const NamedValue> seconds);
   void set_scales(const Record& record);
   void say_healthy();
 
@@ -48,7 +50,7 @@ class PrometheusSink final : public Sink {
   std::deque<Peak> peaks_;  // falling, of the last 10 minutes
   LastValues times_;
   std::optional<Fp8Scales> scales_;
-  double began_, known_ = 0;  // seconds that a state has
+  std::map<std::string, double> seconds_;  // told, of each state
   std::optional<Away> away_;
   double left_ = 0;
 };
