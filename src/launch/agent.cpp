@@ -15,7 +15,8 @@
 namespace megalith::launch {
 namespace {
 
-// Signals as something to read. One that this process was started to ignore stays ignored, here and in the ranks.
+// Makes signals readable from a descriptor. A signal that this process ignores at its start stays ignored, here and
+// in the ranks.
 class SignalReader {
  public:
   SignalReader() {
@@ -32,7 +33,7 @@ class SignalReader {
   }
 
   int fd() const { return fd_.fd(); }
-  int next() {  // 0: none; ends of children only wake up
+  int next() {  // 0: no signal; the end of a child only wakes the agent
     signalfd_siginfo info;
     while (read(fd_.fd(), &info, sizeof info) == ssize_t(sizeof info))
       if (info.ssi_signo != SIGCHLD) return int(info.ssi_signo);

@@ -1,4 +1,4 @@
-// The agent of one node: starts the ranks as the controller says, and tells it how they fare.
+// The agent of one node. It starts the ranks on the controller's orders and reports their state to the controller.
 #pragma once
 #include "launch/controller.h"
 #include "launch/launch_settings.h"
@@ -6,8 +6,8 @@
 
 namespace megalith::launch {
 
-// Until the launch is over: its exit code. SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 go to the ranks. `worlds` is asked
-// where fewer ranks than all will do.
+// Runs until the launch is over and returns its exit code. It forwards SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 to the
+// ranks. If fewer ranks than all are enough, `worlds` gives their number.
 int run_agent(const Settings& settings, const NodePlace& place, const Worlds& worlds);
 
 }  // namespace megalith::launch

@@ -8,7 +8,7 @@
 
 namespace megalith::launch {
 
-// An exit code of 128 + n stands for signal n too: a rank that was told to end leaves so.
+// An exit code of 128 + n also means signal n: a rank that was asked to stop exits with it.
 static int signal_in(const Exit& e) {
   return e.signal != 0 ? e.signal : e.code > 128 && e.code < 193 ? e.code - 128 : 0;
 }

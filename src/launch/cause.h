@@ -1,4 +1,4 @@
-// What the ends of a generation's ranks mean: which of them is the cause, and what follows.
+// Finds which rank's end is the cause of a generation's end, and what the launch does next.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,14 +15,14 @@ enum class Meaning { done, brought_down, configuration, error, killed, requeue, 
 
 Meaning meaning_of(const Exit& e);
 
-// The end that explains the others: nullptr if all are done or brought down. Signals come first, then errors, in the
-// order in which they were heard of.
+// The end that explains the others. nullptr if all ranks are done or were stopped. Signals come first, then errors,
+// each in the order of their reports.
 const Exit* cause_among(const std::vector<Exit>& exits);
 
 // "rank 3 (pid 4711 on node-a) was ended by SIGKILL behind iteration 12"
 std::string told_of(const Exit& e);
 
-// The line that a rank, or another one about it, wrote last; empty if there is none.
+// The last line that this rank wrote, or that another rank wrote about it. Empty if there is none.
 std::string last_words(const Exit& cause, const std::vector<Exit>& exits);
 
 std::string name_of_signal(int signal);

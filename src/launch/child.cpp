@@ -45,10 +45,10 @@ void settle_signals() {
 [[noreturn]] void become(const ChildCommand& command, pid_t agent, const Ends& out, const Ends& err, const Ends& line) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != agent) _exit(1);  // it has ended before the line above
+  if (getppid() != agent) _exit(1);  // the agent ended before the prctl above
   if (out.theirs) dup2(out.theirs.fd(), STDOUT_FILENO);
   dup2(err.theirs.fd(), STDERR_FILENO);
-  const int own_line = dup(line.theirs.fd());  // which is not closed by exec
+  const int own_line = dup(line.theirs.fd());  // exec does not close the duplicate
   for (const int fd : command.lent) fcntl(fd, F_SETFD, 0);
   for (const auto& [name, value] : command.variables) setenv(name.c_str(), value.c_str(), 1);
   setenv("MEGALITH_LAUNCH_FD", std::to_string(own_line).c_str(), 1);
@@ -70,14 +70,15 @@ Child start_child(const ChildCommand& command) {
   const pid_t agent = getpid(), pid = fork();
   check(pid >= 0, "cannot start a process: {}", std::strerror(errno));
   if (pid == 0) become(command, agent, out, err, line);
-  setpgid(pid, pid);  // here as well: whichever comes first
+  setpgid(pid, pid);  // also in the parent: either process may be first
   return {pid, std::move(out.ours), std::move(err.ours), std::move(line.ours)};
 }
 
 // /proc/PID/stat: "PID (NAME) STATE ... EXIT_CODE".
 std::optional<int> end_of(const Child& child) {
   std::ostringstream read;
-  read << std::ifstream(fmt::format("/proc/{}/stat", child.pid)).rdbuf();  // no exception where it has just ended
+  read << std::ifstream(fmt::format("/proc/{}/stat", child.pid))
+              .rdbuf();  // empty, without an exception, if the process has just ended
   const std::string text = read.str();
   const size_t name_end = text.rfind(") "), last = text.find_last_of(' ');
   if (name_end == std::string::npos || text.compare(name_end + 2, 1, "Z") != 0) return {};

@@ -1,5 +1,5 @@
-// A rank as a process: started with pipes, never left behind. It is the head of a process group, and the system kills
-// it when its agent ends.
+// A rank as a child process. It is the leader of a process group. The system kills it when its agent ends, so no rank
+// is left behind.
 #pragma once
 #include <sys/types.h>
 
@@ -15,23 +15,23 @@ namespace megalith::launch {
 struct ChildCommand {
   std::vector<std::string> words;  // a program and its arguments
   std::vector<std::pair<std::string, std::string>> variables;
-  std::vector<int> lent{};  // descriptors that it gets, by the same numbers
-  bool pipes_out = false;   // else stdout is the agent's
+  std::vector<int> lent{};  // descriptors that the child inherits, with the same numbers
+  bool pipes_out = false;   // otherwise stdout is that of the agent
 };
 
 struct Child {
   pid_t pid = -1;
-  Socket out, err;  // to read; -1: nothing
+  Socket out, err;  // read ends; -1: none
   Socket line;      // messages of comm/launch_line.h
 };
 
 Child start_child(const ChildCommand& command);
 
-// How it has ended, as waitpid tells it, where its first thread has and the others are still taken down. Nothing where
-// it runs, where the system does not say, and where it ended well: then there is no haste.
+// The wait status of a failed process whose first thread has ended while its other threads still exit. Empty if the
+// process runs, if it ended well, or if the system does not tell.
 std::optional<int> end_of(const Child& child);
 
 void tell_child(const Child& child, int signal);  // the rank
-void kill_all_of(const Child& child);             // and whatever it has started
+void kill_all_of(const Child& child);             // also kills all that the child started
 
 }  // namespace megalith::launch

@@ -11,7 +11,8 @@ void Controller::take(int node, const Report& r, double now) {
   if (verdict_) return;
   if (r.kind == Report::Kind::hello) {
     nodes_[size_t(node)] = {.is_here = true, .host = r.host, .ranks = r.ranks};
-    generation_ = std::max(generation_, r.generation);  // this may be a new controller of an old run
+    generation_ =
+        std::max(generation_, r.generation);  // the agent may know a later generation than a restarted controller
     return;
   }
   if (r.generation != generation_ || state_ == State::gathering) return;
@@ -21,7 +22,7 @@ void Controller::take(int node, const Report& r, double now) {
     exited(r.exit, now);
 }
 
-// Its agent ends the ranks of a node that has lost the controller.
+// If a node loses the controller, its agent stops its ranks.
 void Controller::lost(int node, double now) {
   Node& n = nodes_[size_t(node)];
   if (verdict_ || !n.is_here) return;
@@ -74,12 +75,12 @@ void Controller::exited(const Exit& e, double now) {
   if (std::ranges::any_of(exits_, [&](const Exit& x) { return x.rank == e.rank; })) return;
   exits_.push_back(e);
   const Meaning m = meaning_of(e);
-  // Ranks that leave as they were told may still be saving.
+  // Ranks that were asked to stop may still be saving.
   const bool leaves = m == Meaning::done || m == Meaning::requeue || (told_ != 0 && m == Meaning::killed);
   if (!leaves) stop(now);
 }
 
-// Before the first step there is nothing that a time could be compared with.
+// Before the first step there is no time to compare with.
 void Controller::look_for_hang(double now) {
   if (rules_.hang_seconds <= 0 || !has_stepped_ || now - moved_ <= rules_.hang_seconds) return;
   hangs_ = true;

@@ -1,4 +1,4 @@
-// Which nodes, and how many ranks of each, a generation has.
+// Chooses the nodes, and the number of ranks on each node, of a generation.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -55,8 +55,8 @@ void Controller::start(int world) {
   state_ = State::running;
 }
 
-// Behind a snapshot, so that little is done again; with a --save the ranks save as well. Before its first step a
-// generation is left alone.
+// The restart follows a snapshot, so few steps are repeated. With --save the ranks also save. A generation before its
+// first step continues.
 void Controller::look_for_growth() {
   if (!rules_.is_elastic() || !has_stepped_ || world_now() <= world_) return;
   if (grows_behind_ < 0) grows_behind_ = furthest_;
@@ -69,7 +69,7 @@ void Controller::look_for_growth() {
   order_all({.kind = Order::Kind::stop, .generation = generation_, .grace = kSaveSeconds, .leaves = true});
 }
 
-// A device that computes wrongly, or that the same command no longer starts on, is one rank less.
+// One rank fewer starts if its device computes wrongly, or if the same command no longer starts on it.
 bool Controller::leaves_out(const Exit& cause, Meaning m) {
   const bool is_lost =
       m == Meaning::persistent_doubt || (m == Meaning::configuration && cause.code == 1 && furthest_ >= 0);

@@ -1,4 +1,4 @@
-// The side of all nodes but 0: a connection to the controller, made again when it is lost.
+// The connection of a node other than 0 to the controller. It reconnects after a loss.
 #include <fmt/core.h>
 
 #include <optional>
@@ -20,7 +20,7 @@ class FarController final : public ControllerSide {
   void say(const Report& report, double) override {
     if (controller_) controller_->send(text_of(report));
   }
-  void told_to_end(int) override {}  // its ranks are, and those of the others with them
+  void told_to_end(int) override {}  // its own ranks get the signal, and stop all other ranks with them
 
   std::vector<Order> hear(double now) override {
     std::vector<Order> orders;
@@ -36,7 +36,7 @@ class FarController final : public ControllerSide {
       since_ = now;
       say_line(fmt::format("node {} has lost node 0 at {} port {}: trying for {} s to reach it again", place_.node,
                            place_.host, place_.port, rules_.rejoin_seconds));
-      // What runs here cannot go on without rank 0.
+      // Ranks of this node cannot continue without rank 0.
       orders.push_back({.kind = Order::Kind::stop, .generation = hello_.generation, .grace = rules_.grace_seconds});
     }
     return orders;

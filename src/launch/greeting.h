@@ -1,4 +1,4 @@
-// What an agent says first to node 0, and the two answers.
+// The first message of an agent to node 0, and its two possible answers.
 #pragma once
 #include <optional>
 #include <string>
@@ -17,6 +17,6 @@ struct Greeting {
 };
 
 std::string text_of(const Greeting& greeting);
-std::optional<Greeting> greeting_from(const std::string& text);  // nothing if it is none
+std::optional<Greeting> greeting_from(const std::string& text);  // empty if the text is no greeting
 
 }  // namespace megalith::launch

@@ -37,7 +37,7 @@ const std::vector<config::OtherFlag>& others() {
   return flags;
 }
 
-// torchrun takes dashes and underscores.
+// torchrun accepts dashes and underscores.
 std::string dashed(std::string word) {
   if (word.starts_with("--"))
     std::replace(word.begin(), word.begin() + std::min(word.find('='), word.size()), '_', '-');

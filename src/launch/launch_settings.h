@@ -1,4 +1,4 @@
-// What `megalith launch` is asked for: its flags, with torchrun's spellings, and behind them the command of the ranks.
+// The settings of `megalith launch`: its flags, spelled as those of torchrun, and then the command of the ranks.
 #pragma once
 #include <string>
 #include <vector>
@@ -18,14 +18,14 @@ struct Settings {
 
   std::vector<std::string> command{};
 
-  // Of a stream (1: stdout, 2: stderr).
+  // `stream`: 1: stdout, 2: stderr.
   bool tees(int stream) const;
   bool redirects_to_file(int stream) const;
 };
 
 void list_fields(Settings& s, config::FieldList& f);
 
-// Error, in one line for each mistake, if the words are wrong. With help nothing else is read.
+// Error, with a line for each mistake, if the words are wrong. After --help nothing else is read.
 Settings read_settings(const std::vector<std::string>& words);
 
 }  // namespace megalith::launch

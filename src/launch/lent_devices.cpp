@@ -10,7 +10,7 @@
 
 namespace megalith::launch {
 
-// As the driver's files tell it: asking the driver itself takes a second.
+// Counts the driver's files: a query to the driver itself takes a second.
 static int driven_gpus() {
   std::error_code none;
   const std::filesystem::directory_iterator gpus("/proc/driver/nvidia/gpus", none);

@@ -1,5 +1,5 @@
-// A node's devices in the order in which ranks get them. Where fewer ranks start than there are devices, the last are
-// left out.
+// A node's devices in the order in which ranks get them. If fewer ranks start than there are devices, the last
+// devices stay unused.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,15 +11,15 @@ class LentDevices {
   explicit LentDevices(int devices);
 
   void begin() { given_ = order_; }  // a generation
-  void put_last(int local_rank);     // the device of this rank of it
-  // CUDA_VISIBLE_DEVICES of so many ranks; empty while the order is that of the node.
+  void put_last(int local_rank);     // `local_rank`: the rank that has the device
+  // CUDA_VISIBLE_DEVICES for this many ranks. Empty while the order is that of the node.
   std::string visible(int ranks) const;
-  // The device of one of these, if the node has one for each of them; else empty.
+  // The device of one of these ranks. Empty if the node has fewer devices than ranks.
   std::string own(int local_rank, int ranks) const;
 
  private:
-  int there_;                       // GPUs that the environment lets ranks see
-  std::vector<std::string> names_;  // as the environment has them, or numbers
+  int there_;                       // GPUs that the environment makes visible to ranks
+  std::vector<std::string> names_;  // as in the environment, or numbers
   std::vector<size_t> order_, given_;
 };
 

@@ -22,7 +22,7 @@ Kind kind_of(const json& j, int last) {
   return Kind(kind);
 }
 
-// What any member of a message that is missing, or of another type, comes to.
+// Makes one error of any missing member and any member of a wrong type.
 template <class F>
 auto read_message(F&& f) {
   try {
@@ -32,7 +32,7 @@ auto read_message(F&& f) {
   }
 }
 
-// Whatever a rank wrote may be in a line, text or not.
+// A line of a rank may hold any bytes.
 std::string dumped(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 }  // namespace

@@ -20,7 +20,7 @@ int count_of(const std::string& name, const std::string& text, i64 least) {
   return int(*n);
 }
 
-// A value and the flag or variable that it stands in.
+// A value, and the flag or variable that it comes from.
 struct Told {
   std::string name, value;
 };
@@ -31,7 +31,7 @@ std::optional<Told> variable(const Environment& env, const char* name) {
   return Told{name, text};
 }
 
-// Names of the variables of whoever starts one task, or one pod, a node.
+// The variables of a scheduler that starts one task, or one pod, for each node.
 struct Source {
   const char *node, *nodes, *host, *port;
 };
@@ -44,7 +44,7 @@ Source source_in(const Environment& env) {
   return {"JOB_COMPLETION_INDEX", "PET_NNODES", "MASTER_ADDR", "MASTER_PORT"};
 }
 
-// N, or MIN:MAX as torchrun has it.
+// N, or MIN:MAX as in torchrun.
 void take_nodes(const Told& t, NodePlace& p) {
   const size_t colon = t.value.find(':');
   const int least = p.nodes = count_of(t.name, t.value.substr(0, colon), 1);

@@ -52,7 +52,7 @@ OutputWays NodeRanks::ways(int stream, const Order& order, int rank) const {
 
 NodeRanks::Rank NodeRanks::start_rank(const Order& order, int local_rank, bool stands_by) const {
   const int rank = order.first_rank + local_rank;
-  // What those that stand by say is read when they take over.
+  // The output of standby ranks is read after they take over.
   const OutputWays out = stands_by ? OutputWays{.to_console = false} : ways(STDOUT_FILENO, order, rank),
                    err = stands_by ? out : ways(STDERR_FILENO, order, rank);
   ChildCommand command{.words = settings_.command,
@@ -68,7 +68,7 @@ NodeRanks::Rank NodeRanks::start_rank(const Order& order, int local_rank, bool s
   set("WORLD_SIZE", order.world);
   set("LOCAL_RANK", local_rank);
   set("LOCAL_WORLD_SIZE", order.ranks);
-  // The driver starts sooner where it sees one device alone. Another program may want to see all.
+  // The driver starts faster if it sees one device only. Commands of other programs may need to see all.
   const std::string own = is_own ? devices_.own(local_rank, order.ranks) : "", visible = devices_.visible(order.ranks);
   if (!own.empty()) set("MEGALITH_OWN_DEVICE", own);
   if (!own.empty() || !visible.empty()) set("CUDA_VISIBLE_DEVICES", own.empty() ? visible : own);
@@ -94,7 +94,7 @@ void NodeRanks::read(Rank& r) {
   has_moved_ = hear(r) || has_moved_;
 }
 
-// Whether it has gone on to something else.
+// Whether the rank has advanced since the last call.
 bool NodeRanks::hear(Rank& r) {
   char text[1024];
   bool has_moved = false;
@@ -140,7 +140,7 @@ std::vector<Report> NodeRanks::look() {
   return reports;
 }
 
-// A GPU's rank is taken down for seconds after its end. The next ones come up meanwhile.
+// The teardown of a GPU rank takes seconds after its end. The next ranks start meanwhile.
 std::optional<int> NodeRanks::wait_status(const Rank& r) {
   int status = 0;
   if (waitpid(r.child.pid, &status, WNOHANG) == r.child.pid) return status;
@@ -153,7 +153,7 @@ bool NodeRanks::has_ended(Rank& r, std::vector<Report>& reports) {
   const std::optional<int> ended = wait_status(r);
   if (!ended) return false;
   const int status = *ended;
-  kill_all_of(r.child);  // whatever it started goes with it
+  kill_all_of(r.child);  // also kills all that the rank started
   read(r);
   r.out.finish();
   r.err.finish();
@@ -177,7 +177,7 @@ bool NodeRanks::has_ended(Rank& r, std::vector<Report>& reports) {
   return true;
 }
 
-// A rank that has not joined has no watch that would end it, and nothing to say.
+// A rank that has not joined has no watch to stop it, and no report to make.
 void NodeRanks::stop(double grace_seconds, double now) {
   constexpr double kUnjoined = 0.2;
   kill_unjoined_ = now + std::min(kUnjoined, grace_seconds);
@@ -212,7 +212,7 @@ void NodeRanks::tell(int signal) {
   for (Rank& r : running_) tell_child(r.child, signal);
 }
 
-// Messages of ranks that are under way can wait: there may be thousands a second.
+// Messages of running ranks need no wake-up: they may be thousands a second.
 std::vector<int> NodeRanks::fds() const {
   std::vector<int> all;
   for (const Rank& r : running_)

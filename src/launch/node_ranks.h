@@ -1,4 +1,4 @@
-// The ranks of one node in one generation: their processes, what they write and how they end.
+// The ranks of one node in one generation: their processes, output and exit status.
 #pragma once
 #include <list>
 #include <optional>
@@ -17,25 +17,25 @@ namespace megalith::launch {
 class NodeRanks {
  public:
   NodeRanks(const Settings& settings, int ranks, std::string host);
-  ~NodeRanks();  // kills what is left
+  ~NodeRanks();  // kills the remaining ranks
 
   void start(const Order& order);
-  std::vector<Report> look();                   // what has happened since the last look
-  void stop(double grace_seconds, double now);  // later: what has not ended is killed
+  std::vector<Report> look();                   // events since the last call
+  void stop(double grace_seconds, double now);  // at the end of the grace period the remaining ranks are killed
   void move_on(double now);
   void tell(int signal);
   void kill_all();
   std::vector<std::string> whereabouts() const;  // a line for each rank
 
   bool is_empty() const { return running_.empty() && standby_.empty() && leaving_.empty(); }
-  std::vector<int> fds() const;  // to wake up for
+  std::vector<int> fds() const;  // descriptors whose input must wake the agent
 
  private:
   struct Rank {
     int rank = 0, local_rank = 0;
     i64 generation = 0, iteration = -1;
     u64 words = 0;     // as LaunchLine::at counts them
-    std::string at{};  // what it was at last
+    std::string at{};  // its last reported activity
     Child child;
     RankOutput out, err;
     bool has_joined = false, is_brought_down = false;
@@ -51,9 +51,9 @@ class NodeRanks {
   std::optional<int> wait_status(const Rank& rank);
   void bring_down(Rank& rank);
   OutputWays ways(int stream, const Order& order, int rank) const;
-  // Ranks that stand by (node_standby.cpp).
+  // Standby ranks (node_standby.cpp).
   void keep_standby();
-  bool take_over(const Order& order);  // false: there are none that can
+  bool take_over(const Order& order);  // false: no standby ranks are ready
   void end_standby();
   // Whether what this program does beside the steps may hold them up: memory is taken, or ranks that stand by come up.
   bool is_settling() const;
@@ -63,11 +63,11 @@ class NodeRanks {
   const std::string host_;
   const SnapshotMemory snapshots_;
   std::list<Rank> running_;
-  Order order_;  // the last start
+  Order order_;  // the last start order
   std::list<Rank> standby_;
-  Listener standby_port_, port_;  // at which those meet; at which the running ones have met, if they have stood by
+  Listener standby_port_, port_;  // ports of the standby ranks, and of running ranks that were standby ranks
   bool has_standby_failed_ = false, has_told_standby_ = false;  // in this generation
-  std::list<pid_t> leaving_;                                    // that have ended, and that the system still takes down
+  std::list<pid_t> leaving_;                                    // ended ranks that the system still tears down
   i64 generation_ = 0, told_iteration_ = -1, memory_kills_ = 0;
   bool has_moved_ = false;  // since the last report
   double moved_at_ = 0;     // by the steady clock

@@ -1,5 +1,5 @@
-// Ranks that stand by: started once the others train, for the generation to come. They have all that a start needs but
-// the state, and wait for a word to take over.
+// Standby ranks. They start once the running ranks train, and are the next generation. They prepare all of a start
+// except the state, and then wait for the order to take over.
 #include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -51,7 +51,7 @@ void NodeRanks::keep_standby() {
   for (int r = 0; r < next.ranks; ++r) standby_.push_back(start_rank(next, r, true));
 }
 
-// They meet at a port of their own: that of the order is for ranks that start now.
+// Standby ranks meet at their own port: the order's port is for ranks that start now.
 bool NodeRanks::take_over(const Order& order) {
   const auto can = [&](Rank& r) {
     hear(r);

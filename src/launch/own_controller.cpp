@@ -1,4 +1,4 @@
-// Node 0's side: the controller itself, and the other nodes' agents behind their connections.
+// The side of node 0: the controller, and the connections of the other nodes' agents.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class OwnController final : public ControllerSide {
     controller_.take(0, hello, 0);
   }
 
-  // The others are to hear that the launch is over.
+  // Other nodes must learn that the launch is over.
   ~OwnController() override {
     Patience patience(2);
     while (!patience.is_over() && !std::ranges::all_of(agents_, [](auto& a) { return !a || is_told(*a); }))
@@ -76,7 +76,7 @@ class OwnController final : public ControllerSide {
     }
   }
 
-  // Each generation's ranks meet at a port of their own, which is held for them until the next.
+  // Each generation has its own port, which stays reserved until the next generation.
   std::pair<std::string, int> master() {
     held_ = hold_port(is_loopback(place_.host) ? place_.host : "");
     return {place_.host, held_.port};
@@ -126,7 +126,7 @@ class OwnController final : public ControllerSide {
     controller_.lost(node, now);
   }
 
-  // It closes its connection once it has read all.
+  // An agent closes its connection after it has read everything.
   static bool is_told(Connection& agent) {
     agent.flush();
     while (agent.next()) continue;
@@ -137,7 +137,7 @@ class OwnController final : public ControllerSide {
   const std::string run_id_;
   Controller controller_;
   Listener listener_, held_;
-  std::vector<std::optional<Connection>> agents_;  // by node; that of node 0 stays empty
+  std::vector<std::optional<Connection>> agents_;  // by node; the entry of node 0 stays empty
   std::list<Stranger> strangers_;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kLongestLine = 1 << 16;
 
-// A console or disk that takes no more costs output, not the run.
+// A full console or disk loses output; it does not stop the run.
 void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = write(fd, text.data(), text.size());
@@ -48,7 +48,7 @@ bool RankOutput::read(int fd) {
   return true;
 }
 
-// Lines go out whole, so that those of several ranks do not mix.
+// Writes whole lines, so lines of several ranks do not mix.
 void RankOutput::take(const char* data, size_t bytes) {
   if (file_) write_all(file_.fd(), {data, bytes});
   rest_.append(data, bytes);

@@ -1,4 +1,4 @@
-// What a rank writes on one of its streams: to the console, to its log file, or both; and its last line.
+// One output stream of a rank: it goes to the console, to a log file, or to both. The last line is kept.
 #pragma once
 #include <string>
 
@@ -8,7 +8,7 @@ namespace megalith::launch {
 
 struct OutputWays {
   bool to_console = true;
-  std::string prefix{};  // of each line on the console
+  std::string prefix{};  // before each line on the console
   std::string file{};    // empty: none
 };
 
@@ -16,8 +16,8 @@ class RankOutput {
  public:
   RankOutput(int console_fd, OutputWays ways);
 
-  bool read(int fd);  // what has come; false: no more will
-  void finish();      // what is not ended by a newline is a line as well
+  bool read(int fd);  // reads available output; false: the stream has ended
+  void finish();      // an unfinished last line counts as a line
   const std::string& last_line() const { return last_line_; }
 
  private:

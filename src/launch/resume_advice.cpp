@@ -6,7 +6,7 @@
 
 namespace megalith::launch {
 
-// The last holds, as in the command itself.
+// The last value counts, as in the command itself.
 static std::optional<std::string> value_of(const std::vector<std::string>& words, const std::string& flag) {
   std::optional<std::string> value;
   for (size_t i = 0; i < words.size(); ++i) {

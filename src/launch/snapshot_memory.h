@@ -1,4 +1,4 @@
-// Memory for snapshots of a node's ranks. The agent holds it, so it outlives them (comm/snapshot_fds.h).
+// Memory for snapshots of a node's ranks. The agent owns it, so it survives the ranks (comm/snapshot_fds.h).
 #pragma once
 #include <vector>
 
@@ -9,7 +9,7 @@ namespace megalith::launch {
 
 class SnapshotMemory {
  public:
-  // Error if the system gives none. Empty with `steps` 0.
+  // Error if the system has no memory for it. Empty if `steps` is 0.
   SnapshotMemory(i64 steps, int ranks);
 
   const SnapshotFds& lent() const { return lent_; }

@@ -19,7 +19,7 @@ PinnedMap::PinnedMap(i64 bytes, int device) : bytes_(bytes), device_(device) {
   check(p != MAP_FAILED, "cannot have {} bytes of the host's memory for copies of the state: {}", bytes,
         std::strerror(errno));
   memory_ = static_cast<std::byte*>(p);
-  madvise(p, size_t(bytes), MADV_HUGEPAGE);  // fewer pages to pin, where the system has large ones
+  madvise(p, size_t(bytes), MADV_HUGEPAGE);  // fewer pages to pin if the system has huge pages
   work_ = std::async(std::launch::async, [this] { pin(); });
 }
 

@@ -1,5 +1,4 @@
-// Pinned memory that a separate thread allocates, so that nothing waits for it before it is needed: 20 GiB take
-// seconds.
+// Pinned memory that a separate thread allocates, because 20 GiB take seconds. Callers wait only when they need it.
 #pragma once
 #include <atomic>
 #include <future>
