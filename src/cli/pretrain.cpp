@@ -81,7 +81,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
   if (place.rank > 0) log::mute();
   Options options;
   TrainingLine line;
-  std::exception_ptr mistake;  // in the flags, told once the ranks know one another, so that one of them tells it
+  std::exception_ptr mistake;  // in the flags, told once all ranks are connected, so that one of them tells it
   try {
     if (kind == Architecture::gpt)
       if (const auto nemo = translate_nemo(argv[0], {argv + 1, argv + argc})) answer(*nemo);
@@ -112,7 +112,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
   const std::unique_ptr<Ranks> ranks =
       join(place, {.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes});
   if (!options.train.dry_run || ranks->size() > 1) options.parallel.world_size = ranks->size();
-  say_age(options, "the ranks know one another");
+  say_age(options, "all ranks are connected");
   if (ranks->size() > 1 && !std::getenv("OMP_NUM_THREADS"))
     omp_set_num_threads(std::max(1, omp_get_num_procs() / place.local_size));
   return tell_errors(*ranks, [&] {

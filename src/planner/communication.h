@@ -11,9 +11,9 @@ namespace megalith {
 struct Sent {
   std::string axes;  // "tp_kv tp_rep"
   double bytes = 0;
-  double times = 0;  // collectives, or messages between pipeline stages
+  double times = 0;  // number of collectives, or of messages between pipeline stages
 };
-// In the order of the axes' first use; those between pipeline stages, of this plan's stage, as "pp".
+// In the order of the axes' first use. "pp": messages of this plan's stage to other stages.
 std::vector<Sent> sent_a_step(const PlannedStep& step, i64 micro_batches);
 
 }  // namespace megalith

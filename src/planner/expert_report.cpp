@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// What a layer's forward has of each row: what experts get, both products, and what the activation gives.
+// Bytes that a layer's forward has for each row: the experts' input, both products, and the activation's output.
 static i64 bytes_of_row(const Options& o) {
   const ModelConfig& m = o.model;
   const i64 h = m.moe.latent_size ? m.moe.latent_size : m.hidden_size;

@@ -6,8 +6,8 @@
 
 namespace megalith {
 
-// How many rows of experts a rank has in a layer, if balanced and at worst. What there is room for and in how many
-// parts, and what the forward's buffers of them take. Empty without experts.
+// The rows of experts that a rank has in a layer, balanced and in the worst case. Also the rows that the buffers
+// hold, the number of parts, and the bytes of the forward's buffers. Empty without experts.
 std::string expert_lines(const Options& options);
 
 }  // namespace megalith

@@ -19,14 +19,14 @@
 
 namespace megalith {
 
-// Of the fullest stage.
+// The memory of the fullest stage.
 static MemoryNeed most_needed(const Options& o, const Backend& backend, bool resumes) {
   StagePlans plans(o, backend);
   return fullest_stage(plans, resumes).need;
 }
 
-// Those that divide a rank's share of the global batch. They are found in pairs up to its root: it may be a huge number
-// that somebody mistyped.
+// The divisors of a rank's part of the global batch. The loop finds them in pairs up to the square root, because a
+// mistyped batch may be huge.
 static std::vector<i64> smaller_micro_batches(const Options& o) {
   const i64 share = o.train.global_batch_size / o.parallel.data_parallel_size();
   std::set<i64> divisors;
@@ -35,7 +35,8 @@ static std::vector<i64> smaller_micro_batches(const Options& o) {
   return {divisors.begin(), divisors.lower_bound(o.train.micro_batch_size)};
 }
 
-// The largest micro-batch below the given one that divides the global batch and fits in `have` bytes; 0 if none does.
+// The largest micro-batch below the current one that divides the global batch and fits in `have` bytes. 0 if none
+// does.
 static i64 largest_that_fits(const Options& options, const MemoryNeed& need, i64 have, const Backend& backend) {
   const std::vector<i64> sizes = smaller_micro_batches(options);
   const auto total = [&](i64 b) {
@@ -44,8 +45,7 @@ static i64 largest_that_fits(const Options& options, const MemoryNeed& need, i64
     return most_needed(smaller, backend, need.resumes).total();
   };
   if (sizes.empty()) return 0;
-  // The need grows nearly in a line with the micro-batch: guessing along it takes few plans, which matters with many
-  // layers.
+  // The need is nearly linear in the micro-batch. Interpolation needs few plans, which matters with many layers.
   i64 fits = 0, fits_bytes = total(1), too_large = options.train.micro_batch_size, too_large_bytes = need.total();
   if (fits_bytes > have) return 0;
   for (fits = 1;;) {
@@ -69,18 +69,18 @@ static std::string memory_of(const Backend& backend) {
   return backend.host_bytes() ? fmt::format("the memory of {}", backend.device_name()) : "memory";
 }
 
-// What one rank surely holds of each parameter: weight and gradient, and optimizer state, which may be cut over
-// `copies` ranks.
+// A lower bound of the bytes that one rank holds for each parameter: weight, gradient and optimizer state. The state
+// may be divided over `copies` ranks.
 static double bytes_each(const Options& o, const Backend& backend, double copies) {
   const double cut = o.parallel.use_distributed_optimizer ? copies : 1;
   const Precision r = precision_of(o);
   i64 state = r.parameters == r.main_parameters ? 0 : size_of(main_type(r.parameters, r.main_parameters, false));
   for (const OptimizerState& s : o.optimizer.chosen().states(r)) state += size_of(s.dtype);
-  const bool elsewhere = o.optimizer.optimizer_cpu_offload && backend.host_bytes();  // all of it, perhaps
+  const bool elsewhere = o.optimizer.optimizer_cpu_offload && backend.host_bytes();  // all of it, in the extreme case
   return double(size_of(r.parameters) + size_of(r.gradients)) + (elsewhere ? 0 : double(state) / cut);
 }
 
-// Bytes of weights, gradients and optimizer state that one rank surely holds.
+// A lower bound of the bytes of weights, gradients and optimizer state on one rank.
 static double surely_held(const Options& o, const Backend& backend, const ModelSize& size) {
   const ParallelConfig& p = o.parallel;
   const double stages = double(p.stages());
@@ -92,8 +92,8 @@ static double surely_held(const Options& o, const Backend& backend, const ModelS
          size.experts * bytes_each(o, backend, expert_copies) / (expert * stages);
 }
 
-// What one sequence surely keeps for the backward pass, in elements: what attention reads and gives, or the inputs of
-// chunks of layers that are done again, and the logits. What goes to the host is not counted.
+// A lower bound, in elements, of what one sequence keeps for the backward: attention's inputs and outputs, or the
+// inputs of recomputed chunks of layers, and the logits. Offloaded values are not counted.
 static double surely_kept(const Options& o, const ModelSize& size) {
   const RecomputeConfig& r = o.recompute;
   const bool full = r.granularity == RecomputeConfig::Granularity::full;
@@ -119,13 +119,13 @@ void check_sizes(const Options& o, const Backend& backend) {
         "one sequence needs {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch size fits: use a smaller "
         "--seq-length or model",
         (state + kept) / (1 << 20), memory_of(backend), have / (1 << 20));
-  constexpr double kCountable = 0x1p56;  // beyond it bytes are not counted reliably
+  constexpr double kCountable = 0x1p56;  // larger counts of bytes are not exact
   check(double(o.train.micro_batch_size) * size.largest < kCountable,
         "--micro-batch-size {} x --seq-length {} is too large to plan: use smaller ones", o.train.micro_batch_size,
         o.model.seq_length);
 }
 
-// The same run with one thing changed, and the flags that change it.
+// The same run with one change, and the flags of that change.
 struct Neighbour {
   std::string flags;
   Options options;
@@ -165,7 +165,8 @@ static std::vector<Neighbour> neighbours(const Options& o, const Backend& backen
   return out;
 }
 
-// Flags of the neighbours that keep the rules and fit in `have` bytes, and of a device in `host` bytes of the host's.
+// The flags of the neighbours that keep the rules and fit: in `have` bytes, and for a device in `host` bytes of the
+// host.
 static std::vector<std::string> neighbours_that_fit(const Options& o, const MemoryNeed& need, i64 have, i64 host,
                                                     const Backend& backend) {
   std::vector<std::string> out;
@@ -175,7 +176,7 @@ static std::vector<std::string> neighbours_that_fit(const Options& o, const Memo
       const MemoryNeed less = most_needed(n.options, backend, need.resumes);
       if (less.total() <= have && (!less.host || less.host_total() <= host)) out.push_back(n.flags);
     } catch (const Error&) {
-      continue;  // a layout that cannot be
+      continue;  // an impossible layout
     }
   }
   return out;
@@ -198,12 +199,11 @@ void check_memory(const Options& options, const MemoryNeed& need, const Backend&
 }
 
 void check_host_memory(const MemoryNeed& need, i64 available) {
-  check(
-      !need.host || need.host_total() <= available,
-      "beside the device's memory the run needs {:.1f} MiB of the host's, {:.1f} MiB are available: free some, or use "
-      "a smaller {}",
-      mib(need.host_total()), mib(available),
-      need.host_state > 0 ? "--optimizer-offload-fraction or --activation-offload-fraction" : "model");
+  check(!need.host || need.host_total() <= available,
+        "the run also needs {:.1f} MiB of the host's memory, {:.1f} MiB are available: free some, or use "
+        "a smaller {}",
+        mib(need.host_total()), mib(available),
+        need.host_state > 0 ? "--optimizer-offload-fraction or --activation-offload-fraction" : "model");
 }
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// Refuses a run that can't fit, with what would.
+// Refuses a run that does not fit, and names changes that fit.
 #pragma once
 #include "comm/place.h"
 #include "planner/memory_need.h"
@@ -6,17 +6,16 @@
 
 namespace megalith {
 
-// Error if the model's weights, gradients and optimizer state alone are more than there is: told by the flags alone, as
-// planning a model of absurd size would take long.
+// Error if the model's weights, gradients and optimizer state alone do not fit. It uses the flags alone, because a
+// plan of a huge model takes long.
 void check_sizes(const Options& options, const Backend& backend);
 
-// Error if the plan needs more memory than there is, with the largest micro-batch and the nearest layouts that fit: the
-// distributed optimizer, twice the tensor- or pipeline-parallel ranks, layers computed again.
-// Ranks of one host that share its memory each get their part.
+// Error if the plan does not fit. The error names the largest micro-batch that fits, and the nearest layouts: the
+// distributed optimizer, twice the tensor- or pipeline-parallel ranks, recomputed layers. Ranks of a host that share
+// its memory get equal parts.
 void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend, const Place& place = {});
 
-// Error if a device's run needs more of the host's memory than the `available` bytes, which the process may have with
-// what it has now.
+// Error if a device's run needs more of the host's memory than `available` bytes: what the process may use in total.
 void check_host_memory(const MemoryNeed& need, i64 available);
 
 }  // namespace megalith

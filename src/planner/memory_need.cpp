@@ -15,7 +15,7 @@ static bool has_narrow_state(const Plan& plan) {
                              [](const Leaf& l) { return l.role == Role::optimizer && l.type.dtype != DType::f32; });
 }
 
-// Reading takes bounded pieces (state/read_state.h); drawing a tensor of bf16 its f32 values.
+// A read takes pieces of bounded size (state/read_state.h). Random bf16 weights need the f32 values of a tensor.
 static i64 start_bytes(const PlannedStep& step, const Backend& backend, bool resumes) {
   const Plan& plan = step.plan;
   i64 largest = 0;
@@ -32,7 +32,7 @@ static i64 copy_bytes(const Options& o, const PlannedStep& step) {
   return o.train.async_save && !o.train.save.empty() ? state_share_bytes(step, largest_share(o.train)) : 0;
 }
 
-// Of each dataset's index so many bytes stay mapped at most (IndexedDataset::read).
+// At most this many bytes of each dataset's index stay mapped (IndexedDataset::read).
 static i64 data_bytes(const DataConfig& d) {
   i64 bytes = 0;
   for (const auto* list : {&d.data_path, &d.train_data_path, &d.valid_data_path, &d.test_data_path})
@@ -44,9 +44,9 @@ static i64 data_bytes(const DataConfig& d) {
   return bytes;
 }
 
-// Measured: a thread that reads ahead, one that writes, those of the Prometheus endpoint, W&B's texts. Five sixths are
-// pages of the program's code and texts that only these touch (/proc/PID/smaps of a run with --save and of one
-// without). A run that goes on has touched most of them when it knows that it does.
+// Measured with /proc/PID/smaps of runs with and without --save: the read-ahead thread, the writer thread, those of
+// the Prometheus endpoint, and texts of W&B. Five sixths are pages of code and constants that only these use. A
+// resumed run has used most of them already.
 static i64 others_bytes(const TrainConfig& t, bool resumes) {
   constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{1408} << 10, kSavingAgain = i64{1024} << 10,
                 kEndpoint = i64{384} << 10, kWandb = i64{128} << 10;
@@ -55,9 +55,9 @@ static i64 others_bytes(const TrainConfig& t, bool resumes) {
 }
 
 MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend& backend, bool resumes) {
-  forget_peak_resident();                           // MPI's start may have taken more for a moment
-  constexpr i64 kRoom = i64{1} << 30;               // that such copies leave free: libraries take more at first use
-  constexpr i64 kBytesPerToken = 20, kBatches = 2;  // five arrays; the batch in use and the one read ahead
+  forget_peak_resident();                           // MPI's start may have needed more for a moment
+  constexpr i64 kRoom = i64{1} << 30;               // that such copies leave free: libraries allocate more at first use
+  constexpr i64 kBytesPerToken = 20, kBatches = 2;  // five arrays; the current batch and the next one
   const i64 tokens = o.train.micro_batch_size * o.model.seq_length;
   MemoryNeed need{.arena = step.plan.arena_bytes,
                   .host_state = step.plan.host_bytes,
@@ -70,7 +70,7 @@ MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend&
                   .saving = saving_bytes(step, o.train, backend.host_bytes().has_value()),
                   .host = backend.host_bytes(),
                   .resumes = resumes};
-  // Of the state; what is on the host is copied there.
+  // The size of the state; offloaded parts are copied on the host.
   const bool all_there = step.plan.host_bytes == step.plan.bytes(Role::kept, true);
   if (need.host && all_there)
     need.device_copies = std::clamp<i64>(backend.available_bytes() - need.total() - kRoom, 0, need.copies);

@@ -1,4 +1,4 @@
-// What memory a run takes, told before it takes it.
+// Predicts the memory of a run.
 #pragma once
 #include <optional>
 
@@ -8,31 +8,29 @@
 
 namespace megalith {
 
-// The process's peak memory by the plan, in bytes: of the memory that the arena lives in, and of the host's where that
-// is another.
+// The process's peak bytes by the plan: of the arena's memory, and of the host's memory if the arena is on a device.
 struct MemoryNeed {
   i64 arena = 0;
-  i64 host_state = 0;  // of the optimizer's and activations, in the host's memory
-  // On the host: libraries, tokenizer, the data's index, the plan itself; on a device: what the context and libraries
-  // hold of it.
+  i64 host_state = 0;  // of optimizer and activations, in the host's memory
+  // On the host: libraries, tokenizer, index of the data, the plan. On a device: the context and its libraries.
   i64 process = 0;
-  // Of a device, as far as it has room: copies that are made there first, so that training does not wait for their way
-  // to the host (--async-save).
+  // On a device with enough room: copies of the state that --async-save makes there first. Then training does not
+  // wait for their transfer to the host.
   i64 device_copies = 0;
-  // Of the host's:
-  i64 batches = 0;  // on their way from the data to the arena
-  i64 start = 0;    // what reading or drawing the weights takes beyond all that, while activations are untouched
-  i64 data = 0;     // pages of the data's files
-  i64 others = 0;   // what evaluating and saving add: code, stacks and texts
-  i64 copies = 0;   // of the state, while it is saved beside the training (--async-save)
-  i64 saving = 0;   // buffers of the files while a checkpoint is written
-  std::optional<i64> host{};  // of the process there, if the arena is elsewhere
-  bool resumes = false;       // the optimizer's state is read at the start
+  // In the host's memory:
+  i64 batches = 0;            // between the data and the arena
+  i64 start = 0;              // additional bytes to read or draw the weights, before activations are in use
+  i64 data = 0;               // mapped pages of data files
+  i64 others = 0;             // what evaluation and saves add: code, stacks and texts
+  i64 copies = 0;             // copies of the state during a save (--async-save)
+  i64 saving = 0;             // file buffers while a checkpoint is written
+  std::optional<i64> host{};  // of the host process, if the arena is on a device
+  bool resumes = false;       // the start reads the optimizer state
   i64 total() const { return arena + process + device_copies + (host ? 0 : beside()); }
   i64 host_total() const { return host.value_or(0) + beside(); }
   i64 beside() const { return host_state + batches + start + data + others + copies + saving; }
 };
-// `resumes`: the optimizer's state will be read. Measures the process as it is now.
+// `resumes`: the start will read the optimizer state. Measures the process as it is now.
 MemoryNeed memory_need(const Options& options, const PlannedStep& step, const Backend& backend, bool resumes);
 
 }  // namespace megalith

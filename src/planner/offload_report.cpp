@@ -39,7 +39,7 @@ std::string activation_offload_lines(const OffloadConfig& config, const PlannedS
     modules += fmt::format("{}{} {:.1f} MiB", modules.empty() ? "" : ", ", module, mib(bytes)), all += bytes;
   if (all == 0)
     return fmt::format(
-        "  activation offload: nothing goes to the host's memory: no tensor of --min-offloaded-tensor-size {} elements "
+        "  activation offload: nothing is offloaded: no tensor of --min-offloaded-tensor-size {} elements "
         "is kept by these modules before the last layer, or the bus has no time for it\n",
         config.min_tensor_size);
   std::string out = fmt::format(

@@ -1,4 +1,4 @@
-// What a step moves to the host's memory and back, for the plan report: the optimizer's state, and activations.
+// What a step moves between the device and the host's memory, for the plan report: optimizer state, and activations.
 #pragma once
 #include <string>
 
@@ -6,12 +6,12 @@
 
 namespace megalith {
 
-// One line: what goes each way, and how much of it the device keeps at once, in windows that are on their way. Empty if
-// all state is on the device.
+// One line: the bytes in each direction, and the bytes of windows that the device holds at once. Empty if all state
+// is on the device.
 std::string offload_line(const Plan& plan);
 
-// Of activations: what goes each way of each module, what that saves, and its price by the clock of the pass, beside
-// that of recomputation. Empty unless asked for.
+// For activations: the bytes of each module, the memory saved, and the time by the pass's clock, compared with that
+// of recomputation. Empty without the flag.
 std::string activation_offload_lines(const OffloadConfig& config, const PlannedStep& step);
 
 }  // namespace megalith

@@ -22,7 +22,7 @@ static std::string row(std::string_view what, i64 bytes) {
   return fmt::format("  {:<28} {:>16} bytes  {:>10.1f} MiB\n", what, bytes, mib(bytes));
 }
 
-// Flops of one run of a program: of everything, and of what is done again.
+// Flops of one run of a program: all, and those of recomputation.
 struct Flops {
   double all = 0, again = 0;
 };
@@ -45,15 +45,15 @@ static std::string recompute_line(const Options& o, const PlannedStep& step) {
                      mib(step.unrecomputed_bytes - left), again / 1e9, 100 * again / rest);
 }
 
-// What the forward need not keep as the backward makes it again on the way.
+// Activations that the backward rematerializes, so the forward does not keep them.
 static std::string rematerialized_line(const Plan& plan) {
   i64 bytes = 0;
   const auto training = std::find_if(plan.programs.begin(), plan.programs.end(),
                                      [](const Program& p) { return p.name == "micro-batch"; });
   if (training == plan.programs.end()) return {};
   const Program& p = *training;
-  std::set<int> repeated;    // buffers: what the backward makes is not kept anyway
-  std::map<int, int> given;  // by the forward: an op's first result by its first input
+  std::set<int> repeated;    // buffers that the backward writes: the forward does not keep them in any case
+  std::map<int, int> given;  // by the forward: the first result of an op, by its first input
   const auto backward =
       std::ranges::find(p.instructions, Phase::backward, &Instruction::phase) - p.instructions.begin();
   for (const Instruction& in : p.instructions) {
@@ -65,7 +65,7 @@ static std::string rematerialized_line(const Plan& plan) {
     if (in.phase == Phase::backward && !in.origin.recomputed) repeated.insert(in.outs.begin(), in.outs.end());
   }
   if (bytes == 0) return {};
-  return fmt::format("  made again in gradients: {:.1f} MiB of activations that need not be kept\n", mib(bytes));
+  return fmt::format("  rematerialized in gradients: {:.1f} MiB of activations that are not kept\n", mib(bytes));
 }
 
 static std::string quantize_lines(const Options& o, const PlannedStep& step) {
@@ -73,20 +73,19 @@ static std::string quantize_lines(const Options& o, const PlannedStep& step) {
   const QuantizeReport& q = step.quantized;
   std::string out = fmt::format("  {}: {} products of {} linear layers read codes\n", name_of_recipe(o.quantize),
                                 q.products, q.layers);
-  if (!q.others.empty()) out += fmt::format("  as without it: {}\n", fmt::join(q.others, ", "));
+  if (!q.others.empty()) out += fmt::format("  not quantized: {}\n", fmt::join(q.others, ", "));
   return out;
 }
 
-// Of the stage that the rows below are of, and of the device.
+// The stage and the device of the rows below.
 static std::string what_it_is_of(const Options& o, const PlannedStep& step, const MemoryNeed& need) {
   std::string out;
   if (step.pipeline)
-    out += fmt::format("  pipeline stage {} (of 0 to {}): no stage needs more memory\n", step.pipeline->spec.stage,
+    out += fmt::format("  pipeline stage {} (of 0 to {}), which needs the most memory\n", step.pipeline->spec.stage,
                        step.pipeline->spec.schedule.stages - 1);
   if (o.train.dry_run && !need.host)
-    out +=
-        fmt::format("  this is the CPU's plan: kernels of a GPU have other workspaces; --device {} plans for a GPU\n",
-                    fmt::join(names_of_facts(), " or "));
+    out += fmt::format("  this plan is for the CPU: GPU kernels have other workspaces; --device {} plans for a GPU\n",
+                       fmt::join(names_of_facts(), " or "));
   return out;
 }
 
@@ -138,7 +137,7 @@ std::string stages_report(StagePlans& plans) {
   const ScheduleSpec& s = plans.at(0).pipeline->spec.schedule;
   if (!s.split_weights)
     out += fmt::format(
-        "bubble: {:.1f}% of the work's time, (stages - 1) / (micro-batches x pieces), if stages are alike\n",
+        "bubble: {:.1f}% of the time of the work, (stages - 1) / (micro-batches x pieces), if stages are equal\n",
         100.0 * (s.stages - 1) / (double(s.micro_batches) * s.chunks));
   out.pop_back();
   return out;

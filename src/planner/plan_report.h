@@ -1,4 +1,4 @@
-// What a run will use, told before it starts.
+// Prints what a run will use before it starts.
 #pragma once
 #include <string>
 
@@ -7,12 +7,12 @@
 
 namespace megalith {
 
-// Bytes per category, parameters, flops, instructions: of the whole model's parameters and flops, of the rest what
-// `step` has. In a pipeline that is the fullest stage's.
+// Bytes by category, parameters, flops, instructions. Parameters and flops are those of the whole model. The rest is
+// that of `step`, in a pipeline the fullest stage.
 std::string plan_report(const Options& options, const PlannedStep& step, const MemoryNeed& need);
 
-// A line for each stage of a pipeline, with its layers, micro-batches in flight, bytes a rank; and the bubble. Empty
-// without a pipeline.
+// One line for each pipeline stage: layers, micro-batches in flight, bytes of a rank. Then the bubble. Empty without
+// a pipeline.
 std::string stages_report(StagePlans& plans);
 
 }  // namespace megalith

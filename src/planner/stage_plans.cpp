@@ -31,7 +31,7 @@ StagePlans::Kind StagePlans::kind_of(int stage) const {
   if (spec.pipeline.schedule.stages == 1) return {};
   Kind kind;
   for (const StagePiece& p : stage_of(spec.pipeline).pieces) {
-    if (options_.model.is_t5()) kind.pieces += spec.model->describe(p) + " ";  // layers are of two kinds
+    if (options_.model.is_t5()) kind.pieces += spec.model->describe(p) + " ";  // encoder and decoder layers differ
     kind.pieces +=
         fmt::format("{}{}{}{} ", p.receives ? "" : "first ", p.last - p.first, mixtures_in(p), p.sends ? "" : " last");
     kind.slots.push_back(p.slots);

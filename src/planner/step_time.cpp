@@ -16,7 +16,7 @@ namespace megalith {
 
 namespace {
 
-// A clock that keeps its facts.
+// A clock that owns its facts.
 class OwnFacts final : public sim::Clock {
  public:
   explicit OwnFacts(DeviceFacts facts) : facts_(std::move(facts)), clock_(facts_) {}
@@ -33,8 +33,8 @@ class OwnFacts final : public sim::Clock {
 };
 
 std::string source_of(const DeviceFacts& f) {
-  return f.measured ? fmt::format("by the facts of {}, recorded {}", f.name, f.recorded)
-                    : fmt::format("by the facts of {}, which were not measured", f.name);
+  return f.measured ? fmt::format("from the facts of {}, recorded {}", f.name, f.recorded)
+                    : fmt::format("from the facts of {}, which were not measured", f.name);
 }
 
 class Foretold {
@@ -67,8 +67,8 @@ StepTime of_one_stage(const Plan& plan, const sim::Clock& clock, i64 micro_batch
 
 struct StageCosts {
   std::vector<sim::TaskCost> chunks;
-  double end = 0;  // the update, and what the last micro-batch takes more than another
-  StepTime all;    // of a step: what the stage computes
+  double end = 0;  // the update, and the extra time of the last micro-batch
+  StepTime all;    // of a step: the stage's computation
 };
 StageCosts costs_of(const PlannedStep& step, const sim::Clock& clock) {
   StageCosts out;
@@ -97,7 +97,7 @@ StageCosts costs_of(const PlannedStep& step, const sim::Clock& clock) {
 struct TimedStages {
   sim::PipelineSpec spec;
   double end = 0;    // the longest update
-  StepTime slowest;  // what the slowest stage computes
+  StepTime slowest;  // the slowest stage's computation
 };
 TimedStages timed_stages(StagePlans& plans, const sim::Clock& clock) {
   const PlannedStep& step0 = plans.at(0);
@@ -119,7 +119,7 @@ TimedStages timed_stages(StagePlans& plans, const sim::Clock& clock) {
   return out;
 }
 
-// The stages play their schedule against each other, so each waits for the slowest. Behind it comes the longest update.
+// Simulates the schedule of all stages, so each stage waits for the slowest. The longest update follows.
 StepTime of_pipeline(StagePlans& plans, const sim::Clock& clock) {
   TimedStages stages = timed_stages(plans, clock);
   const sim::PipelineRun run = sim::run_pipeline(stages.spec);
@@ -148,8 +148,7 @@ StepClock clock_of(const Backend& backend) {
     if (!facts) return {};
     return {std::make_unique<OwnFacts>(*facts), source_of(*facts)};
   }
-  return {std::make_unique<sim::RatesClock>(sim::this_cpu()),
-          "by this CPU's rates, measured for a moment: a rough figure"};
+  return {std::make_unique<sim::RatesClock>(sim::this_cpu()), "from a short measurement of this CPU: a rough figure"};
 }
 
 StepTime step_time(StagePlans& plans, const sim::Clock& clock) {
@@ -180,7 +179,7 @@ std::string time_report(StagePlans& plans) {
   out += fmt::format("; {}\n  where the time goes: {}", by.source, shares(t));
   if (const auto* paper = dynamic_cast<const sim::PaperBackend*>(&backend))
     for (const std::string& line : paper->bounded())
-      out += fmt::format("\n  workspace bounded, as the facts do not have it: {}", line);
+      out += fmt::format("\n  workspaces that the facts lack, estimated by their upper bound: {}", line);
   return out;
 }
 

@@ -1,4 +1,4 @@
-// How long a step will take, foretold from its plan and the device's facts: what --dry-run says beside the bytes.
+// Predicts the time of a step from its plan and the device's facts. --dry-run prints it after the bytes.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,27 +11,27 @@ namespace megalith {
 
 struct StepClock {
   std::unique_ptr<sim::Clock> clock;
-  std::string source;  // whose rates these are
+  std::string source;  // source of the rates
 };
-// By a paper device's own facts; of a GPU, by those of its name that the program brings along; of a CPU, by rates that
-// are measured for a moment. No clock where none of these is there.
+// The facts of a paper device, the program's facts of this GPU's name, or rates of this CPU from a short measurement.
+// No clock if there are no such facts.
 StepClock clock_of(const Backend& backend);
 
 struct StepTime {
   double seconds = 0;
-  double bubble = 0;                    // idle time of a pipeline's stages over their work
-  double exposed = 0;                   // of one rank, seconds of transfers that no other work hides; likewise
-  std::map<std::string, double> by_op;  // of one rank, seconds; of a pipeline's slowest stage
+  double bubble = 0;   // idle time of pipeline stages, divided by their work
+  double exposed = 0;  // of one rank, or the slowest stage: seconds of transfers that do not overlap with other work
+  std::map<std::string, double> by_op;  // of one rank, or the slowest stage: seconds
 };
-// Of a pipeline one plan is enough for all stages of the same blocks.
+// In a pipeline, stages of the same blocks share a plan.
 StepTime step_time(StagePlans& plans, const sim::Clock& clock);
 
-// The tasks of a pipeline's stages in time; no stages without a pipeline.
+// The schedule of a pipeline's tasks. No stages without a pipeline.
 sim::PipelineRun pipeline_run(StagePlans& plans, const sim::Clock& clock);
-// The same as text (sim::draw); empty without a pipeline.
+// The same as text (sim::draw). Empty without a pipeline.
 std::string pipeline_drawing(StagePlans& plans, const sim::Clock& clock);
 
-// Two or three lines: seconds a step, tokens/s, whose facts; which workspaces were bounded. Empty without facts.
+// Two or three lines: seconds a step, tokens/s, the source of the facts, the bounded workspaces. Empty without facts.
 std::string time_report(StagePlans& plans);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// What follows from a throughput that somebody assumes.
+// The cost and duration of a run at a throughput that the user assumes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ std::string assumed_text(const Options& base, const DeviceFacts& facts, const As
   const double a_token = size_of(Gpt(o.model)).flops() / double(o.model.seq_length);
   const double flops = a_token * assumed.gpu_tokens, own = peak_of(o, facts);
   const auto most = std::ranges::max_element(facts.peak_tflops, {}, [](const auto& p) { return p.second; });
-  check(most != facts.peak_tflops.end(), "--hardware {}: its facts have no peak to hold an assumption against",
+  check(most != facts.peak_tflops.end(), "--hardware {}: its facts have no peak to compare an assumption with",
         facts.name);
   const double peak = most->second * 1e12;
   check(assumed.force || flops <= peak,

@@ -11,7 +11,7 @@ namespace megalith::search {
 
 namespace {
 
-// Cuts the model such that `block` is a stage by itself. Blocks of each stage.
+// Cuts the model so that `block` is a stage by itself. Returns the number of blocks of each stage.
 std::vector<i64> stages_around(int block, int blocks) {
   std::vector<i64> out;
   if (block > 1) out.push_back(1), out.push_back(block - 1);
@@ -83,7 +83,8 @@ const std::map<int, BlockCost>& BlockCosts::of(const Choice& c) {
   return known_.emplace(key, std::move(blocks)).first->second;
 }
 
-// The embedding, and head with loss, have no layers and no experts: less of the choice matters to them.
+// The embedding, and the head with the loss, have no layers and no experts, so they depend on fewer parts of the
+// choice.
 const BlockCost& BlockCosts::end_of_model(const Options& o, const Choice& key, int block) {
   const Choice less{.tp = key.tp, .cp = key.cp, .micro_batch = key.micro_batch};
   if (const auto it = ends_.find({less, block}); it != ends_.end()) return it->second;

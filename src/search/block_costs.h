@@ -1,6 +1,6 @@
-// What single blocks of the model cost a rank: each kind of block is planned by the trainer's own planner as a pipeline
-// stage of its own, and run against the clock. All layouts with the same tensor-, context- and expert-parallel ranks,
-// micro-batch and recomputation are put together of these.
+// What single blocks of the model cost a rank. The trainer's planner plans each kind of block as a pipeline stage by
+// itself, and a simulated clock times it. Layouts with the same tensor-, context- and expert-parallel ranks,
+// micro-batch and recomputation share these costs.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,13 +12,13 @@ namespace megalith::search {
 
 struct BlockCost {
   double forward = 0, backward = 0;  // seconds of a micro-batch
-  double weights = 0;                // gradients of weights, where they are tasks of their own
-  double update = 0;                 // seconds of the update where each rank makes all of it
-  double dense = 0, experts = 0;     // elements of a rank's parameters
-  double tied = 0;                   // of them, of a table that the last block has too
-  double gradient_bytes = 0, weight_bytes = 0, state_bytes = 0;  // of one element of them
-  double kept = 0;     // bytes of a micro-batch from its forward to its backward
-  double working = 0;  // bytes of temporaries at the most
+  double weights = 0;                // weight gradients, if they are separate tasks
+  double update = 0;                 // seconds of the whole update on one rank
+  double dense = 0, experts = 0;     // number of a rank's parameters
+  double tied = 0;                   // of `dense`: parameters of a table that the last block also has
+  double gradient_bytes = 0, weight_bytes = 0, state_bytes = 0;  // of one parameter
+  double kept = 0;     // bytes that one micro-batch keeps from forward to backward
+  double working = 0;  // peak bytes of temporaries
   double sent = 0;     // bytes of its output
 };
 
@@ -27,12 +27,13 @@ class BlockCosts {
   BlockCosts(const Options& base, const DeviceFacts& facts);
   ~BlockCosts();
 
-  // Of each kind of block, by the number of a block of that kind; of a choice only what the blocks depend on is used.
+  // The cost of each kind of block, by the index of one block of that kind. It uses only the parts of a choice that
+  // blocks depend on.
   const std::map<int, BlockCost>& of(const Choice& c);
-  // The number by which blocks of this one's kind are known.
+  // The index that stands for all blocks of this one's kind.
   int kind(int block) const { return kinds_.at(size_t(block)); }
   int blocks() const { return int(kinds_.size()); }
-  i64 planned() const { return planned_; }  // stages so far
+  i64 planned() const { return planned_; }  // number of planned stages so far
 
  private:
   BlockCost plan(const Options& o, int block, bool zero_bubble);

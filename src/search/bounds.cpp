@@ -26,7 +26,7 @@ double expert_parameters(const ModelConfig& m) {
   const double layers = double(std::ranges::count(mixtures, true));
   const double width = double(m.moe.ffn_hidden_size ? m.moe.ffn_hidden_size : m.ffn_hidden_size);
   const double in = double(m.moe.latent_size ? m.moe.latent_size : m.hidden_size);
-  return layers * double(m.moe.num_experts) * 2 * in * width;  // a gate's matrix is not counted
+  return layers * double(m.moe.num_experts) * 2 * in * width;  // without a gate's matrix
 }
 
 }  // namespace
@@ -52,8 +52,7 @@ Bounds::Bounds(const Options& base, const DeviceFacts& facts, i64 gpus) : base_(
 }
 
 double Bounds::seconds_of(const Choice& c) const {
-  constexpr double kAgain =
-      0.2;  // of a layer's flops its forward is a third, of which the last product is not needed again
+  constexpr double kAgain = 0.2;  // the forward is a third of a layer's flops, and recomputation omits its last product
   double flops = flops_ / double(gpus_);
   if (c.recompute == Recompute::full) flops += kAgain * layer_flops_ / double(gpus_);
   double idle = 0;

@@ -1,4 +1,4 @@
-// What no plan of a layout can be below.
+// Lower bounds of the time and memory of all plans of a layout.
 #pragma once
 #include "exec/sim/facts_clock.h"
 #include "search/estimate.h"
@@ -10,33 +10,33 @@ struct Bound {
   double bytes = 0;    // of the fullest rank
 };
 
-// From the model's numbers and the device's alone.
+// Uses only the model's sizes and the device's facts.
 class Bounds {
  public:
   Bounds(const Options& base, const DeviceFacts& facts, i64 gpus);
   Bound of(const Choice& c) const;
-  double flops() const { return flops_; }  // of a step, the model's
+  double flops() const { return flops_; }  // the model's flops in a step
 
  private:
   double seconds_of(const Choice& c) const;
 
   const Options& base_;
   i64 gpus_;
-  double flops_ = 0, layer_flops_ = 0;  // of a step; of them layers'
+  double flops_ = 0, layer_flops_ = 0;  // in a step; the layers' part of it
   double dense_ = 0, experts_ = 0;      // parameters
-  double held_ = 0, state_ = 0;         // bytes of each: weight and gradient; optimizer's state
-  double fastest_ = 0;                  // flop/s, the most that the clock gives to anything
+  double held_ = 0, state_ = 0;         // bytes of a parameter: weight and gradient; optimizer state
+  double fastest_ = 0;                  // flop/s, the highest rate of the clock for any op
   double context_bytes_ = 0;
 };
 
-// The same with the time that blocks take on one rank: those that are shared out take no less in sum, but for kRough of
-// it. What tensor-parallel ranks, and those that share experts, send is added.
+// Tighter bounds from the time of blocks on one rank. The sum over ranks that share a block is not smaller, except
+// for kRough of it. Transfers between tensor-parallel ranks, and between ranks that share experts, are added.
 inline constexpr double kRough = 0.05;
 
 class RoughCosts {
  public:
   RoughCosts(const Options& base, const DeviceFacts& facts, i64 gpus, BlockCosts& costs, InFlight& in_flight);
-  // `bound`: the choice's. At least it.
+  // `bound`: the choice's. The result is not below it.
   Bound of(const Choice& c, const Bound& bound);
 
  private:
@@ -46,7 +46,7 @@ class RoughCosts {
   };
   const Whole& whole(const Choice& c);
   double sent(const Choice& c) const;                      // seconds of a micro-batch in all layers
-  double among_neighbours(double bytes, i64 ranks) const;  // seconds: a gathering of so many bytes in all
+  double among_neighbours(double bytes, i64 ranks) const;  // seconds of an all-gather of this many bytes in total
 
   const Options& base_;
   const DeviceFacts& facts_;

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kCpComm[] = {"all_gather", "a2a", "p2p"};
 constexpr const char* kRecompute[] = {"recompute-flags", "recompute-none", "recompute-parts", "recompute-full"};
 
-// All words, those of plain values too.
+// All words, also those of default values.
 std::vector<std::string> words_of(const Choice& c) {
   return {fmt::format("tp{}", c.tp),
           fmt::format("pp{}", c.pp),
@@ -84,7 +84,7 @@ RecomputeConfig recompute_of(const Options& base, Recompute level) {
 }  // namespace
 
 std::string to_string(const Choice& c) {
-  const std::string as_tensor = fmt::format("etp{}", c.tp);  // as all else is cut
+  const std::string as_tensor = fmt::format("etp{}", c.tp);  // cut like all other weights
   std::string out;
   for (const std::string& word : words_of(c))
     if (!is_plain(word) && word != as_tensor) out += (out.empty() ? "" : " ") + word;
@@ -114,7 +114,7 @@ Options with(const Options& base, const Choice& c, const std::string& layout) {
   p.pipeline_schedule = c.zero_bubble ? PipelineSchedule::zero_bubble : PipelineSchedule::one_f_one_b;
   if (c.balanced) p.pipeline_layout = layout.empty() ? "auto" : layout;
   const bool drawn = c.balanced && !layout.empty();
-  if (drawn) o.given.uses.erase("num-virtual-stages-per-pipeline-rank");  // the text says it
+  if (drawn) o.given.uses.erase("num-virtual-stages-per-pipeline-rank");  // the layout's text sets it
   if (!base.parallel.num_layers_per_virtual_pipeline_stage || c.balanced)
     p.num_virtual_stages_per_pipeline_rank = c.vpp > 1 && !drawn ? c.vpp : 0;
   const i64 shared = p.data_parallel_size() * c.cp;

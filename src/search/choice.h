@@ -1,4 +1,4 @@
-// One way to share a run out over GPUs: what the search chooses, and how it is told in words and flags.
+// One way to distribute a run over GPUs: what the search chooses, as words and as flags.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace megalith::search {
 
-// parts: the MLP of each layer, or its mixture of experts. flags: what the user's own flags say.
+// parts: the MLP of each layer, or its mixture of experts. flags: as in the user's flags.
 enum class Recompute { flags, none, parts, full };
 
 struct Choice {
@@ -15,28 +15,28 @@ struct Choice {
   i64 micro_batch = 1;
   CpCommType cp_comm = CpCommType::all_gather;
   bool zero_bubble = false;
-  bool balanced = false;  // stages by cost (--pipeline-model-parallel-layout auto), else by the user's flags, or even
+  bool balanced = false;  // stages by cost (--pipeline-model-parallel-layout auto); else by the user's flags, or equal
   Recompute recompute = Recompute::none;
   bool offload = false;  // of activations
-  bool sharded = true;   // the optimizer's state
+  bool sharded = true;   // the optimizer state
   auto operator<=>(const Choice&) const = default;
 };
 
-// "tp8 pp4 vpp5 cp1 mbs1 recompute-parts": sizes of 1 are left out, but for those of tp, pp and mbs.
+// "tp8 pp4 vpp5 cp1 mbs1 recompute-parts". Sizes of 1 are omitted, except those of tp, pp and mbs.
 std::string to_string(const Choice& c);
 
-// Some of these words, as the user fixes them: "tp8 pp4". Error on a word of another form.
+// The words that the user fixes: "tp8 pp4". Error on an unknown word.
 struct Wanted {
   std::vector<std::string> words;
   bool holds(const Choice& c) const;
 };
 Wanted parse_wanted(const std::string& text);
 
-// The run with these sizes. `base` has all else, its derived values too; `layouts`: a balanced pipeline's stages as
-// text (stage_texts.h), empty for auto. The rules are not held.
+// The run with these sizes. `base` has all other options, with their derived values. `layouts`: a balanced pipeline's
+// stages as text (stage_texts.h), empty for auto. It does not check the rules between flags.
 Options with(const Options& base, const Choice& c, const std::string& layout = {});
 
-// The flags that say it, as words of a command line.
+// The flags of the choice, as words of a command line.
 std::vector<std::string> flags_of(const Options& base, const Choice& c);
 
 }  // namespace megalith::search

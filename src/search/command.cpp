@@ -13,7 +13,7 @@ namespace megalith::search {
 
 namespace {
 
-// What flags_of() says instead.
+// The fields whose flags come from flags_of().
 const std::set<std::string, std::less<>>& chosen_fields() {
   static const std::set<std::string, std::less<>> fields = {"tensor-model-parallel-size",
                                                             "sequence-parallel",
@@ -67,7 +67,7 @@ std::vector<std::string> words_of_run(const Options& base, const Choice& c, cons
     const auto use = base.given.uses.find(field.name);
     if (use == base.given.uses.end() || chosen_fields().contains(field.name)) continue;
     const bool pipelined = c.pp > 1 || !field.name.starts_with("num-virtual");
-    const bool drawn = field.name == "pipeline-model-parallel-layout" && c.balanced;  // flags_of says it
+    const bool drawn = field.name == "pipeline-model-parallel-layout" && c.balanced;  // flags_of() gives it
     const bool counted = field.name == "num-virtual-stages-per-pipeline-rank";        // likewise
     if (pipelined && !drawn && !counted) add_field(out, field, use->second.back());
   }

@@ -1,4 +1,4 @@
-// The table over numbers of GPUs.
+// The table of different numbers of GPUs.
 #include <fmt/format.h>
 
 #include <algorithm>

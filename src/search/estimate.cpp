@@ -11,13 +11,13 @@ namespace megalith::search {
 
 namespace {
 
-// A rank of one stage, all its pieces.
+// A rank of one stage, with all its model pieces.
 struct Stage {
   double forward = 0, backward = 0, weights = 0;  // of a micro-batch
   double dense_update = 0, expert_update = 0;
   double dense = 0, experts = 0;
   double kept = 0, working = 0;
-  BlockCost of_element{};  // bytes of each
+  BlockCost of_element{};  // bytes of one parameter
   double work() const { return forward + backward + weights; }
 };
 
@@ -50,7 +50,8 @@ class Composition {
     }
     sent_ = known.at(0).sent;
     if (c.pp == 1) leave_out_tied(known.at(0));
-    if (c.pp == 1) stages_[0].kept -= known.at(costs.blocks() - 1).kept;  // it is of what the head works in
+    if (c.pp == 1)
+      stages_[0].kept -= known.at(costs.blocks() - 1).kept;  // its memory is part of the head's temporaries
   }
 
   double seconds() const {
@@ -72,10 +73,10 @@ class Composition {
     return out + 2 * double(c_.pp - 1) * send + end;
   }
 
-  // Formulas of the pipeline are rough where there are few.
+  // The closed formulas of a pipeline are inaccurate for few tasks.
   bool few_tasks() const { return double(c_.pp) * n_ * pieces_ <= 512; }
 
-  // The same with the stages' tasks played against each other.
+  // The same, from a simulation of the stages' tasks.
   double played() const {
     if (c_.pp == 1) return seconds();
     double end = 0;
@@ -97,7 +98,7 @@ class Composition {
   }
 
  private:
-  // A table that both ends have is there once where one rank holds them.
+  // A rank that holds both ends of the model holds a table that they share once.
   void leave_out_tied(const BlockCost& embedding) {
     stages_[0].dense -= embedding.tied;
     if (embedding.dense > 0) stages_[0].dense_update -= embedding.update * embedding.tied / embedding.dense;
@@ -107,7 +108,7 @@ class Composition {
   double expert_ranks() const { return std::max(1.0, double(o_.parallel.world_size / c_.pp) / double(c_.ep * c_.etp)); }
   double shards(double ranks) const { return c_.sharded ? ranks : 1; }
 
-  // Of a message of all these ranks, `apart` from one another.
+  // Seconds of a collective of this many ranks, whose numbers are `apart` from one another.
   double transfer(double bytes, double ranks, i64 apart, double times) const {
     if (ranks < 2) return 0;
     std::vector<int> group;
@@ -115,7 +116,7 @@ class Composition {
     return times * clock_.transfer(bytes * (ranks - 1) / ranks, bytes, group);
   }
 
-  // The update, and what of the sums and the gathering nothing hides.
+  // The update, and the exposed part of gradient reduction and weight all-gather.
   double end_of(const Stage& s) const {
     const double reduce = o_.parallel.grad_reduce_in_bf16 ? 2 : s.of_element.gradient_bytes;
     const i64 expert_apart = c_.ep * c_.etp;
@@ -132,7 +133,7 @@ class Composition {
            weights - hidden_weights + slower * (hidden_sums + hidden_weights);
   }
 
-  // Of the communicators that such a layout has at the least (exec/sim/paper_backend.cpp counts them).
+  // The fewest communicators of such a layout (exec/sim/paper_backend.cpp counts all).
   double link_bytes() const {
     if (o_.parallel.world_size == 1) return 0;
     constexpr double kInLine = 32, kOnLane = 24, kLinks = 4;
@@ -182,7 +183,7 @@ double InFlight::of(const Choice& c, int stage, int micro_batches) {
 Estimate estimate(const Options& o, const Choice& c, BlockCosts& costs, InFlight& in_flight, const DeviceFacts& facts) {
   const Composition whole(o, c, costs, in_flight, facts);
   constexpr double kUsual = 0.01;
-  // Transfers of experts go beside work of neighbouring layers, which a block by itself does not show.
+  // Transfers of experts overlap with neighbouring layers, which the plan of a single block does not show.
   constexpr double kMixture = 0.15;
   if (o.model.moe.num_experts > 0)
     return {whole.few_tasks() ? whole.played() : whole.seconds(), kMixture, whole.bytes()};

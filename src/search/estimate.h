@@ -1,5 +1,5 @@
-// A layout's step time and memory put together from its blocks' costs: near enough to leave most layouts
-// unplanned.
+// A layout's step time and memory, estimated from the costs of its blocks. It is accurate enough to skip the planning
+// of most layouts.
 #pragma once
 #include "search/block_costs.h"
 
@@ -7,16 +7,17 @@ namespace megalith::search {
 
 struct Estimate {
   double seconds = 0;
-  double error = 0;  // how far the time of the whole plan may lie below, as a share
-  double bytes = 0;  // of the fullest stage, with what the context takes
+  double error = 0;  // how far the whole plan's time may be below it, as a fraction
+  double bytes = 0;  // of the fullest stage, with the device context
 };
 
-// The most that `error` is: where a step has few tasks, a stage's ends weigh more.
+// The largest `error`. In a step with few tasks the ends of a stage count more.
 inline constexpr double kError = 0.03;
-// How far the memory of a layout that is planned as a whole may lie below its estimate: a share, and bytes.
+// How far the memory of a whole plan may be below its estimate: a fraction, and bytes.
 inline constexpr double kMemoryError = 0.03, kMemorySlack = 128 << 20;
 
-// Micro-batches that a stage holds activations of, by pieces of the whole stage: from the schedules themselves.
+// Micro-batches whose activations a stage holds, in units of the whole stage's pieces. It asks the schedules
+// themselves.
 class InFlight {
  public:
   double of(const Choice& c, int stage, int micro_batches);
@@ -25,7 +26,7 @@ class InFlight {
   std::map<std::vector<i64>, double> known_;
 };
 
-// `options`: with(base, choice). Error where layers can't be shared out.
+// `options`: with(base, choice). Error if the layers cannot be divided.
 Estimate estimate(const Options& options, const Choice& c, BlockCosts& costs, InFlight& in_flight,
                   const DeviceFacts& facts);
 

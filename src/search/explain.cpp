@@ -1,4 +1,4 @@
-// A layout in full.
+// The full report of one layout.
 #include <fmt/format.h>
 
 #include "exec/sim/facts_clock.h"

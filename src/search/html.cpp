@@ -19,7 +19,7 @@ pre{background:#f4f4f4;padding:8px;overflow:auto}svg{background:#fafafa;border:1
 </style></head><body>
 )";
 
-// Sorts a table by the column whose head is clicked.
+// Sorts a table by the column whose header is clicked.
 constexpr const char* kTail = R"(<script>
 for(const head of document.querySelectorAll("table.sorted th"))head.onclick=()=>{
 const body=head.closest("table").tBodies[0],at=[...head.parentNode.children].indexOf(head);
@@ -59,7 +59,7 @@ std::string layouts_table(const Page& page) {
                rows);
 }
 
-// Columns as sizing tables have them.
+// The columns of a sizing table.
 std::string cost_table(const Page& page) {
   std::vector<Cells> rows;
   for (const Row& r : page.rows) {

@@ -1,4 +1,4 @@
-// The report as one self-contained page: nothing is loaded from elsewhere.
+// The report as one self-contained page, which loads nothing from elsewhere.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,11 +14,11 @@ struct Page {
   const std::vector<Row>& rows;
   const Outcome& found;
   const std::vector<std::string>& commands;
-  PricedPlans* first;  // of the first row; nullptr where there is none
+  PricedPlans* first;  // of the first row; nullptr if there is none
 };
 std::string page_html(const Page& page);
 
-// Text as it stands in HTML.
+// Text with the escapes of HTML.
 std::string html_text(const std::string& text);
 
 }  // namespace megalith::search

@@ -1,5 +1,5 @@
-// What the best layout is: the fastest, or the one that needs the least memory. Days, money and energy of one number of
-// GPUs follow from its speed; they tell numbers of GPUs apart.
+// What the best layout is: the fastest one, or the one with the least memory. Days, money and energy follow from the
+// speed for a given number of GPUs, so they only compare numbers of GPUs.
 #pragma once
 #include <limits>
 
@@ -10,7 +10,7 @@ namespace megalith::search {
 
 enum class Objective { tokens_per_second, days, cost, memory, energy };
 
-// What a search puts layouts in order by, from each of their prices: seconds of a step, or bytes.
+// The sort key of layouts, from a bound, an estimate or a price: seconds of a step, or bytes.
 class Order {
  public:
   explicit Order(Objective objective) : bytes_(objective == Objective::memory) {}
@@ -22,11 +22,11 @@ class Order {
   }
   double of(const Price& p) const { return bytes_ ? double(p.fullest.need.total()) : p.time.seconds; }
 
-  // The least that a layout of this estimate may have.
+  // The smallest possible key of a layout with this estimate.
   double least(const Estimate& e) const {
     return bytes_ ? (e.bytes - kMemorySlack) / (1 + kMemoryError) : e.seconds * (1 - e.error);
   }
-  // The most that one may have which is not behind an estimate of this value.
+  // The largest key of a layout that may still be as good as an estimate of this value.
   double most(double value) const { return bytes_ ? value * (1 + kMemoryError) + kMemorySlack : value * (1 + kError); }
 
  private:

@@ -1,4 +1,5 @@
-// What a layout takes, to the byte: its stages are planned as the run itself plans them, and run against the clock.
+// The exact memory and the time of a layout. Its stages are planned as in the run itself, and timed by a simulated
+// clock.
 #pragma once
 #include <memory>
 
@@ -10,14 +11,14 @@
 namespace megalith::search {
 
 struct Price {
-  FullestStage fullest{};  // bytes: those that --dry-run prints
+  FullestStage fullest{};  // bytes, as --dry-run prints them
   StepTime time{};
 };
 
-// Error where the rules between flags, or the planner, refuse it.
+// Error if the rules between flags, or the planner, refuse the layout.
 Price price_of(const Options& base, const Choice& c, const std::string& layout, const DeviceFacts& facts);
 
-// The same with the plans that it was found by: for reports of them.
+// The price with its plans, for reports.
 struct PricedPlans {
   Options options;
   std::unique_ptr<sim::PaperBackend> backend;

@@ -27,7 +27,7 @@ double RoughCosts::among_neighbours(double bytes, i64 ranks) const {
   return clock_.transfer(bytes * double(ranks - 1) / double(ranks), bytes, group);
 }
 
-// Into attention and the MLP, and out of them, forward and backward: of these four each, three at the least. A mixture
+// Transfers to and from attention and the MLP, forward and backward: at least three of each of these four. A mixture
 // gathers the tokens of all ranks that share its experts (models/blocks/tokens_of_experts.h).
 double RoughCosts::sent(const Choice& c) const {
   constexpr double kTransfers = 3, kBytes = 2;
@@ -52,7 +52,7 @@ Bound RoughCosts::of(const Choice& c, const Bound& bound) {
   const double work = one.work / ranks + sent(c) / double(c.pp);
   const double idle = c.zero_bubble ? 0 : double(c.pp - 1) / (n * double(c.vpp));
   const double kept = one.kept / ranks * in_flight_.of(c, 0, int(n));
-  constexpr double kEven = 0.8;  // a first stage may have less than its share of the layers
+  constexpr double kEven = 0.8;  // a first stage may have fewer layers than the average
   return {std::max(bound.seconds, n * work * (1 + idle) * (1 - kRough)), bound.bytes + kEven * kept};
 }
 

@@ -18,7 +18,7 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.4g} MB", bytes / 1e6);
 }
 
-// What shorter stalls and starts would be worth. Empty where it is little.
+// The gain from shorter stalls and restarts. Empty if it is small.
 std::string sooner_back(const Row& row, const Asked& asked) {
   constexpr double kStall = 0.05, kBack = 10, kLittle = 0.001;
   Prices better = asked.prices;
@@ -45,7 +45,7 @@ Saves saves_of(const Options& base, const Row& row, const Asked& asked) {
   const bool latest = t.most_recent_k > 0;
   if (t.save_retain_interval > 0) out.kept = std::min(out.kept, 1 + std::floor(steps / double(t.save_retain_interval)));
   if (latest) out.kept = std::min(out.kept, double(t.most_recent_k));
-  const double share = latest ? 1 : 0.5;  // they become more and more
+  const double share = latest ? 1 : 0.5;  // their number grows linearly
   out.usd = share * out.bytes() / 1e12 * asked.prices.storage_tb_month * row.cost.days / kDaysOfMonth;
   return out;
 }

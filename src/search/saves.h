@@ -1,4 +1,4 @@
-// The checkpoints of a run: how many, their bytes, what keeping them costs.
+// The checkpoints of a run: their number, their bytes, and the price to keep them.
 #pragma once
 #include <string>
 
@@ -8,14 +8,14 @@ namespace megalith::search {
 
 struct Saves {
   double each = 0;   // bytes
-  double taken = 0;  // in the run
-  double kept = 0;   // at its end
-  double usd = 0;    // of keeping them while it runs; 0: no price
+  double taken = 0;  // number in the run
+  double kept = 0;   // number at its end
+  double usd = 0;    // price to keep them during the run; 0: unknown price
   double bytes() const { return each * kept; }
 };
 Saves saves_of(const Options& base, const Row& row, const Asked& asked);
 
-// How the run's time goes where GPUs fail, and its saves, as lines.
+// How the run's time is divided if GPUs fail, and its saves, as lines.
 std::string goodput_text(const Options& base, const Row& row, const Asked& asked);
 
 }  // namespace megalith::search

@@ -37,7 +37,7 @@ class Run {
     if (out_.best.empty() && !out_.misses.empty() && !base_.offload.on) pick(choices(true, ignored_));
     std::ranges::sort(out_.misses, {}, &Miss::bytes);
     if (out_.misses.size() > kMisses) out_.misses.resize(kMisses);
-    // Those that a bound left out were not held against the rules.
+    // Layouts that a bound excluded were not checked by the rules.
     for (const Miss& m : out_.misses) (void)(any_legal_ || legal(m.choice));
     if (out_.best.empty() && !any_legal_) out_.mistakes = {common_.begin(), common_.end()};
     return std::move(out_);
@@ -45,7 +45,8 @@ class Run {
 
  private:
   static constexpr size_t kMisses = 3, kAtOnce = 4;
-  static constexpr double kSurely = 0.85;  // of the memory: what an estimate must be for the layout to fit, as a rule
+  static constexpr double kSurely =
+      0.85;  // fraction of the memory below which an estimate usually means that the layout fits
 
   struct Bounded {
     Choice choice;
@@ -56,7 +57,7 @@ class Run {
     Estimate estimate;
   };
 
-  // Each layout once: balanced stages that are even are left to the even ones.
+  // Each layout once. A balanced layout with equal stages is the same as the equal one.
   std::vector<Choice> choices(bool offload, Reasons& reasons) const {
     Space s = space_of(base_, request_.gpus, std::min<i64>(8 * facts_.node_gpus, 64));
     s.offload = offload;
@@ -104,7 +105,7 @@ class Run {
     return out;
   }
 
-  // A model that can't be built is told by the rules.
+  // The rules report a model that cannot be built.
   static Bound rougher(RoughCosts& rough, const Choice& c, const Bound& bound) {
     try {
       return rough.of(c, bound);
@@ -113,7 +114,7 @@ class Run {
     }
   }
 
-  // What a schedule of its micro-batches needs; the rules tell more of it.
+  // The condition of a schedule on the micro-batches. The rules check the rest.
   bool can_be_scheduled(const Choice& c) const {
     const i64 n = base_.train.global_batch_size * c.tp * c.pp * c.cp / (request_.gpus * c.micro_batch);
     return c.vpp == 1 || n % c.pp == 0;
@@ -121,7 +122,7 @@ class Run {
 
   std::vector<Guess> guess(const std::vector<Bounded>& bounded) {
     std::vector<Guess> out;
-    std::multiset<double> surely;  // of those that surely fit, in the order's terms
+    std::multiset<double> surely;  // sort keys of layouts that surely fit
     for (size_t i = 0; i < bounded.size(); ++i) {
       if (surely.size() >= request_.top) {
         const double worst = *std::next(surely.begin(), i64(request_.top) - 1);
@@ -156,7 +157,8 @@ class Run {
     }
   }
 
-  // Rules do not look at what is cut of the optimizer's state, so layouts that differ in it alone are held once.
+  // The rules do not depend on whether optimizer state is sharded, so layouts that differ only in it are checked
+  // once.
   bool legal(const Choice& c) {
     Choice key = c;
     key.sharded = true;
@@ -211,7 +213,7 @@ class Run {
     out_.misses.resize(kMisses);
   }
 
-  // Side by side: what is found does not depend on how many cores there are.
+  // In parallel. The result does not depend on the number of cores.
   void plan(const std::vector<Choice>& choices) {
     struct Result {
       std::optional<Price> price;

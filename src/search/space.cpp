@@ -16,7 +16,7 @@ std::vector<i64> divisors(i64 n, i64 most) {
   return out;
 }
 
-// Powers of two: other sizes of micro-batches gain nothing.
+// Powers of two: other micro-batch sizes gain nothing.
 std::vector<i64> micro_batches(i64 global_batch) {
   constexpr i64 kMost = 16;
   std::vector<i64> out;
@@ -57,10 +57,10 @@ class Enumeration {
 
   void add_ranks(Choice c) {
     const ModelConfig& m = base_.model;
-    if (refuse(gpus_ % (c.tp * c.pp * c.cp) != 0, "GPUs are no multiple of tp x pp x cp", c)) return;
-    if (refuse(m.num_attention_heads % c.tp != 0, "attention heads are no multiple of tp", c)) return;
+    if (refuse(gpus_ % (c.tp * c.pp * c.cp) != 0, "the GPUs are not a multiple of tp x pp x cp", c)) return;
+    if (refuse(m.num_attention_heads % c.tp != 0, "the attention heads are not a multiple of tp", c)) return;
     if (refuse(c.pp > m.num_layers, "more stages than layers", c)) return;
-    if (refuse(c.cp > 1 && m.seq_length % (2 * c.cp) != 0, "the sequence is no multiple of 2 cp", c)) return;
+    if (refuse(c.cp > 1 && m.seq_length % (2 * c.cp) != 0, "the sequence length is not a multiple of 2 cp", c)) return;
     const i64 stage = gpus_ / c.pp;
     for (const i64 ep : space_.ep) {
       c.ep = ep;
@@ -69,13 +69,13 @@ class Enumeration {
                                                        : std::vector{c.tp};
       for (const i64 etp : all) {
         c.etp = etp;
-        if (refuse(stage % (c.ep * c.etp) != 0, "GPUs of a stage are no multiple of ep x etp", c)) continue;
+        if (refuse(stage % (c.ep * c.etp) != 0, "the GPUs of a stage are not a multiple of ep x etp", c)) continue;
         add_batches(c);
       }
     }
   }
 
-  // Whole experts, or cut as all else is.
+  // Whole experts, or experts that are cut like all other weights.
   static std::vector<i64> expert_ranks(const Choice& c) {
     return c.tp == 1 ? std::vector<i64>{1} : std::vector<i64>{1, c.tp};
   }
@@ -86,7 +86,8 @@ class Enumeration {
       c.micro_batch = b;
       const i64 batch = base_.train.global_batch_size;
       const bool rounds = base_.train.decrease_batch_size_if_needed;
-      if (refuse(batch % (b * dp) != 0 && !rounds, "the global batch is no multiple of micro-batch x dp", c)) continue;
+      if (refuse(batch % (b * dp) != 0 && !rounds, "the global batch is not a multiple of micro-batch x dp", c))
+        continue;
       if (refuse(batch < b * dp, "the global batch is below micro-batch x dp", c)) continue;
       for (const CpCommType comm : c.cp == 1 ? std::vector{space_.cp_comm.front()} : space_.cp_comm) {
         c.cp_comm = comm;
@@ -106,7 +107,7 @@ class Enumeration {
                               base_.parallel.account_for_embedding_in_pipeline_split ||
                               base_.parallel.account_for_loss_in_pipeline_split;
           if (refuse(!balanced && !uneven && base_.model.num_layers % (c.pp * c.vpp) != 0,
-                     "layers are no multiple of pp x vpp", c))
+                     "the layers are not a multiple of pp x vpp", c))
             continue;
           add_rest(c);
         }
@@ -146,7 +147,7 @@ Space space_of(const Options& base, i64 gpus, i64 most_tp) {
   s.tp = fixed_or(has("tensor-model-parallel-size"), p.tensor_model_parallel_size, divisors(gpus, most_tp));
   const i64 layers = std::max<i64>(1, base.model.num_layers);
   s.pp = fixed_or(has("pipeline-model-parallel-size"), p.pipeline_model_parallel_size, divisors(gpus, layers));
-  const i64 tokens = std::max<i64>(1, base.model.seq_length / 1024);  // of a rank, below which nothing is gained
+  const i64 tokens = std::max<i64>(1, base.model.seq_length / 1024);  // tokens of a rank; fewer gain nothing
   s.cp = fixed_or(has("context-parallel-size"), p.context_parallel_size, divisors(gpus, tokens));
   const i64 experts = base.model.moe.num_experts;
   s.ep = fixed_or(has("expert-model-parallel-size"), p.expert_model_parallel_size,

@@ -1,4 +1,4 @@
-// All ways to share a run out: what the user's flags fix, and the values that are tried for the rest.
+// All ways to distribute a run: the sizes that the user's flags fix, and the values to try for the others.
 #pragma once
 #include <functional>
 #include <map>
@@ -11,24 +11,25 @@ namespace megalith::search {
 
 struct Space {
   std::vector<i64> tp, pp, cp, ep, micro_batch;
-  std::vector<i64> vpp, etp;  // empty: what divides
+  std::vector<i64> vpp, etp;  // empty: all that divide
   std::vector<CpCommType> cp_comm;
   std::vector<bool> zero_bubble, balanced, sharded;
   std::vector<Recompute> recompute;
   bool offload = false;
 };
 
-// Of options as the user gave them. `most_tp`: tensor-parallel ranks beyond it are not tried unless they are given.
+// `base`: options as the user gave them. `most_tp`: larger tensor-parallel sizes are tried only if they are given.
 Space space_of(const Options& base, i64 gpus, i64 most_tp);
 
-// Why a choice cannot be, by reason: how many, and the first of them.
+// For each reason of a refusal: the number of choices, and the first of them.
 struct Refused {
   i64 count = 0;
   std::string example;
 };
 using Reasons = std::map<std::string, Refused>;
 
-// Those of the space whose sizes divide, in one order. Others are counted. Rules of single flags are not held yet.
+// The choices of the space whose sizes divide, in a fixed order. It counts the others. It does not check the rules of
+// single flags.
 std::vector<Choice> choices_of(const Space& space, const Options& base, i64 gpus, Reasons& reasons);
 
 }  // namespace megalith::search

@@ -25,7 +25,7 @@ bool StageTexts::is_even(const Choice& c) {
   if (!c.balanced) return false;
   try {
     return stages_of(c).even;
-  } catch (const Error&) {  // the rules tell it
+  } catch (const Error&) {  // the rules report it
     return false;
   }
 }

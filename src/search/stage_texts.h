@@ -1,5 +1,5 @@
-// Pipelines' stages that are balanced by cost, as text. They are found once for each number of virtual stages: a plan
-// by the text is that of --pipeline-model-parallel-layout auto.
+// Balanced pipeline stages as text, computed once for each number of virtual stages. A plan from the text equals that
+// of --pipeline-model-parallel-layout auto.
 #pragma once
 #include <map>
 #include <string>
@@ -11,9 +11,9 @@ namespace megalith::search {
 class StageTexts {
  public:
   explicit StageTexts(const Options& base) : base_(base) {}
-  // "Ett|ttt|ttL"; empty where the choice is not balanced. Error where layers can't be shared out so.
+  // "Ett|ttt|ttL". Empty if the choice is not balanced. Error if the layers cannot be divided like this.
   const std::string& of(const Choice& c);
-  // A balanced choice whose stages have all the same number of layers: it is the even one.
+  // Whether a balanced choice has stages with equal numbers of layers: then it is the equal layout.
   bool is_even(const Choice& c);
 
  private:
@@ -24,7 +24,8 @@ class StageTexts {
   };
   const Stages& stages_of(const Choice& c);
 
-  std::map<std::pair<i64, i64>, Stages> known_;  // by tensor ranks, which pad the vocabulary, and virtual stages
+  std::map<std::pair<i64, i64>, Stages>
+      known_;  // by tensor-parallel ranks, which pad the vocabulary, and virtual stages
 };
 
 }  // namespace megalith::search

@@ -29,7 +29,7 @@ std::string box(double x, double y, double width, double height, const char* col
       width, height, colour, html_text(title));
 }
 
-// From the values' range, with a tenth on each side, to pixels.
+// Maps the values' range, with a tenth of margin on each side, to pixels.
 struct Scale {
   double least = 0, most = 1, from = 0, to = 1;
   double at(double value) const { return from + (value - least) / (most - least) * (to - from); }
@@ -40,7 +40,7 @@ Scale scale_of(const std::vector<double>& values, double from, double to) {
   return {least - margin, most + margin, from, to};
 }
 
-// The ops that take the most, the rest as one.
+// The largest ops, and all others as one.
 std::vector<std::string> largest_parts(const std::vector<Bar>& bars) {
   std::map<std::string, double> sums;
   for (const Bar& bar : bars)

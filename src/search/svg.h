@@ -1,4 +1,4 @@
-// Drawings of a report, as SVG.
+// The report's drawings, as SVG.
 #pragma once
 #include <map>
 #include <string>
@@ -12,7 +12,7 @@ struct Point {
   double x = 0, y = 0;
   std::string label{};
 };
-// Those that no other is left of and below at once are filled.
+// Points on the Pareto front (no other point is both left of and below them) are filled.
 std::string scatter(const std::vector<Point>& points, const std::string& x_label, const std::string& y_label);
 
 struct Bar {
@@ -21,7 +21,7 @@ struct Bar {
 };
 std::string stacked(const std::vector<Bar>& bars);
 
-// A line for each stage; the first tasks of long steps.
+// A row for each stage. Of long steps it shows the first tasks.
 std::string tasks_in_time(const sim::PipelineRun& run);
 
 }  // namespace megalith::search

@@ -20,14 +20,14 @@ std::string_view name_of(Recompute level) {
   return kNames[int(level)];
 }
 
-// "1T", "15.6T", "300B": as people say numbers of tokens.
+// "1T", "15.6T", "300B".
 std::string tokens_text(double tokens) {
   for (const auto& [unit, letter] : {std::pair(1e12, 'T'), {1e9, 'B'}, {1e6, 'M'}})
     if (tokens >= unit) return fmt::format("{:.4g}{}", tokens / unit, letter);
   return fmt::format("{:.0f}", tokens);
 }
 
-// Beside the sizes: what is not the usual.
+// The unusual settings of a layout, after its sizes.
 std::string other_words(const Choice& c) {
   std::string out;
   const auto add = [&](bool said, const char* word) {
@@ -102,7 +102,7 @@ std::string refused_text(const Options& base, const Outcome& found, const Device
     const double tokens = double(BatchSizes(o).largest() * o.model.seq_length) / s.seconds;
     const double useful = goodput(asked.prices, asked.gpus, s.seconds).useful;
     const RunCost cost = cost_of(asked.prices, asked.gpus, asked.run_tokens(), tokens, useful);
-    out += fmt::format("\n  the fastest of those that take too long: {} takes {}{:.4g} days", to_string(s.choice),
+    out += fmt::format("\n  the fastest layout that takes too long: {} takes {}{:.4g} days", to_string(s.choice),
                        s.exact ? "" : "at least ", cost.days);
     if (asked.prices.gpu_hour > 0) out += fmt::format(", {:.0f} USD", cost.usd);
   }
@@ -111,7 +111,8 @@ std::string refused_text(const Options& base, const Outcome& found, const Device
 
 std::string run_text(const Options& base, const Row& row, const Asked& asked) {
   std::string out = fmt::format("{}\nrun:  {}", goodput_text(base, row, asked), command_of(base, row.choice, asked));
-  if (const std::string rest = still_missing(base, asked); !rest.empty()) out += fmt::format("\nto be added: {}", rest);
+  if (const std::string rest = still_missing(base, asked); !rest.empty())
+    out += fmt::format("\nadd these flags: {}", rest);
   return out;
 }
 

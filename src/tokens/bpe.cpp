@@ -65,7 +65,7 @@ size_t BpeEncoder::encode_word(const Word& word, size_t size, i32* out) {
   return size_t(end - out);
 }
 
-// No heap: the keys (rank << 8 | position) stand in an array whose minimum the compiler finds 16 at a time.
+// No heap: the keys (rank << 8 | position) are in an array, and the compiler vectorizes the search for its minimum.
 template <class Word>
 size_t BpeEncoder::encode_short(const Word& word, size_t size, i32* out) const {
   constexpr u32 kNone = BpeMerges::kNoRank << 8;
@@ -149,10 +149,9 @@ bool BpeEncoder::stay_apart(const Word& text, size_t size, i32 left, i32 right) 
   return count == 2 && ids[0] == left && ids[1] == right;
 }
 
-// Tokens are the encoding of a word exactly if each two neighbours are the encoding of their own text: merges go by
-// rank and place, so up to the first one across a border all are those that the two texts see alone. Within a window
-// that holds by itself; where a window follows another it is checked. A window starts at a border in the one before it,
-// a quarter before its end. So what the end did to the tokens there is hardly ever seen.
+// Merges go by rank and position. So tokens are the encoding of a word exactly if each pair of neighbours is the
+// encoding of its own text. This holds inside a window, and is checked where one window follows another. A window
+// starts at a token border of the previous window, a quarter before its end, where the end seldom affects the tokens.
 template <class Word>
 bool BpeEncoder::encode_windows(const Word& word, size_t size, size_t window, i32*& out) {
   size_t before = 0;  // symbols of the last token

@@ -1,5 +1,5 @@
-// Byte-pair encoding of one word: it begins with single bytes (or other first symbols). It merges the neighbours whose
-// pair has the lowest rank, the leftmost of equal ones, until no pair has a rank. Symbols are token ids.
+// Byte-pair encoding of one word. It starts with single bytes, or other first symbols. It merges the neighbours whose
+// pair has the lowest rank, the leftmost of equal pairs, until no pair has a rank. Symbols are token ids.
 #pragma once
 #include <array>
 #include <vector>
@@ -11,7 +11,7 @@ namespace megalith {
 // The merge list as a flat hash table from pair to (rank, merged id), and a direct table for pairs of single bytes.
 class BpeMerges {
  public:
-  static constexpr u32 kNoRank = 0xFFFFFF;  // ranks are below, so that a rank and a position share 32 bits
+  static constexpr u32 kNoRank = 0xFFFFFF;  // ranks are below it, so a rank and a position share 32 bits
 
   struct Merge {
     u32 rank = kNoRank;
@@ -22,7 +22,7 @@ class BpeMerges {
     Merge merge;
   };
 
-  // byte_ids[b]: the token of the single byte b. Of two rules for one pair the later counts.
+  // byte_ids[b]: the token of the byte b. If two rules have the same pair, the later one counts.
   BpeMerges(const std::array<u32, 256>& byte_ids, const std::vector<Rule>& rules);
 
   u32 id_of_byte(u8 byte) const { return byte_ids_[byte]; }
@@ -53,33 +53,33 @@ class BpeMerges {
   int shift_ = 0;
 };
 
-// Encodes words one after another; holds the working memory of long ones, so one per thread.
+// Encodes words. It owns the memory for long words, so each thread needs its own.
 class BpeEncoder {
  public:
-  // Long words are encoded in windows of so many bytes, at least 8; by default their nodes fit the second-level cache.
+  // `window`: bytes of a window of a long word, at least 8. By default its nodes fit in the second-level cache.
   explicit BpeEncoder(const BpeMerges& merges, size_t window = 4096) : merges_(merges), window_(window) {}
 
-  // Writes the ids of word[0, size) to out, which has room for `size` of them; returns their number.
-  // Time: about size^2/16 steps up to kShort bytes, linear beyond: long words are encoded in windows.
+  // Writes the ids of word[0, size) to out, which has room for `size` ids, and returns their number. Time: about
+  // size^2/16 steps up to kShort bytes; linear beyond, because long words are encoded in windows.
   size_t encode(const u8* word, size_t size, i32* out);
-  // The same from symbols on that need not be bytes.
+  // The same for first symbols that are not bytes.
   size_t encode(const u32* symbols, size_t size, i32* out);
 
  private:
   static constexpr size_t kShort = 256;
 
-  // word: gives the first symbols, and the merges of neighbours among them.
+  // word: gives the first symbols and the merges of neighbours.
   template <class Word>
   size_t encode_word(const Word& word, size_t size, i32* out);
   template <class Word>
   size_t encode_short(const Word& word, size_t size, i32* out) const;
-  // In windows of at most `window` symbols; false if their ends could show in the result.
+  // In windows of at most `window` symbols. False if the ends of windows may affect the result.
   template <class Word>
   bool encode_windows(const Word& word, size_t size, size_t window, i32*& out);
-  // Merges all symbols of the word; leaves the tokens as the list in nodes_ that begins at 0.
+  // Merges all symbols of the word. The list in nodes_ that begins at 0 then holds the tokens.
   template <class Word>
   void merge(const Word& word, size_t size);
-  // Whether two tokens one behind the other come out of their text alone.
+  // Whether the text of two neighbouring tokens, encoded alone, gives these tokens.
   template <class Word>
   bool stay_apart(const Word& text, size_t size, i32 left, i32 right) const;
   void set_pair(u32 at);
@@ -91,7 +91,7 @@ class BpeEncoder {
   const BpeMerges& merges_;
   size_t window_;
   std::vector<Node> nodes_;
-  std::vector<u64> heap_;  // rank and position; an entry is stale if the node's rank is another by now
+  std::vector<u64> heap_;  // rank and position; an entry is stale if the node's rank has changed
 };
 
 }  // namespace megalith

@@ -1,5 +1,5 @@
-// GPT-2's printable alphabet for bytes: 33..126, 161..172 and 174..255 stand for themselves, the other 68 bytes in
-// increasing order are U+0100..U+0143. Token files are written in it.
+// GPT-2's printable alphabet for bytes, in which token files are written. 33..126, 161..172 and 174..255 stand for
+// themselves. The other 68 bytes are U+0100..U+0143, in increasing order.
 #pragma once
 #include <array>
 #include <string>
@@ -11,9 +11,9 @@ namespace megalith {
 
 const std::array<u32, 256>& byte_alphabet();  // byte -> code point
 
-// The bytes that a token of the file stands for; a token with a character outside the alphabet is its own UTF-8 bytes.
+// The bytes of a token in the file. A token with a character outside the alphabet is its own UTF-8 bytes.
 std::string bytes_of_token(std::string_view token);
 
-bool is_in_byte_alphabet(std::string_view token);  // all its characters
+bool is_in_byte_alphabet(std::string_view token);  // whether all characters are
 
 }  // namespace megalith

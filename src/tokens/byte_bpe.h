@@ -1,5 +1,5 @@
-// A byte-level vocabulary: the merges, the bytes of each token, and the tokens that merging alone does not reach. What
-// GPT-2's files, tiktoken's ranks and byte-level tokenizer.json files come down to.
+// A byte-level vocabulary: the merges, the bytes of each token, and the tokens that merges alone do not produce.
+// Files of GPT-2, of tiktoken and of byte-level tokenizer.json are all converted to it.
 #pragma once
 #include <string>
 #include <string_view>
@@ -19,11 +19,10 @@ using StringMap = std::unordered_map<std::string, T, StringHash, std::equal_to<>
 
 struct ByteBpe {
   BpeMerges merges;
-  // Pieces that are one token although merging gives several, where a piece that is a token is taken whole.
+  // For vocabularies in which a piece that is a token stays whole: the pieces that merges would split.
   StringMap<i32> whole = {};
 
-  // Fills `whole`, for vocabularies that take a piece whole if it is a token: tokens[i] is the bytes of id first_id +
-  // i; empty ones are no tokens.
+  // Fills `whole`. tokens[i]: the bytes of id first_id + i, empty if it has no token.
   void keep_whole(const std::vector<std::string>& tokens, i32 first_id);
 };
 

@@ -1,4 +1,5 @@
-// Byte-level BPE as GPT-2 and tiktoken have it: special tokens out, cut by a pattern, byte-pair encoding per piece.
+// Byte-level BPE as in GPT-2 and tiktoken. It finds special tokens, cuts the rest by a pattern, and encodes each
+// piece.
 #pragma once
 #include <memory>
 #include <string>
@@ -15,8 +16,8 @@ struct ByteBpeParts {
   std::string_view name;  // the spelling of --tokenizer-type
   ByteBpe bpe;
   SplitPattern pattern;
-  std::vector<std::string> token_bytes;  // by id; empty for ids that no token has
-  SpecialTokens special = {};            // those that are looked for in the text
+  std::vector<std::string> token_bytes;  // by id; empty for ids without a token
+  SpecialTokens special = {};            // those to find in the text
   i32 eod = Tokenizer::kNone, bos = Tokenizer::kNone, pad = Tokenizer::kNone;
 };
 
@@ -41,11 +42,11 @@ inline constexpr std::string_view kGpt2Type = "GPT2BPETokenizer";
 inline constexpr std::string_view kTikType = "TikTokenizer";
 inline constexpr std::string_view kLlama3Type = "Llama3Tokenizer";
 
-// vocab.json and merges.txt; a missing <|endoftext|> is added after the last id, as Hugging Face does.
+// From vocab.json and merges.txt. A missing <|endoftext|> becomes the last id, as in Hugging Face.
 std::unique_ptr<Tokenizer> make_gpt2_tokenizer(const TokenizerConfig& config);
-// A .json list of Megatron's, or a file of tiktoken's ranks.
+// From Megatron's .json list, or from tiktoken's file of ranks.
 std::unique_ptr<Tokenizer> make_tik_tokenizer(const TokenizerConfig& config);
-// tokenizer.model of Llama 3: ranks, behind them Meta's 256 special tokens.
+// From Llama 3's tokenizer.model: ranks, then Meta's 256 special tokens.
 std::unique_ptr<Tokenizer> make_llama3_tokenizer(const TokenizerConfig& config);
 
 }  // namespace megalith

@@ -40,9 +40,9 @@ class PlainFile : public ByteSource {
   i64 bytes_ = 0;
 };
 
-// One part of packed data behind another, by a Format:
-//   size_t unpack(const char*& from, const char* end, char* to, size_t room): bytes written; fails with what is wrong
-//   bool whole(): the data up to here may be the end
+// Reads a sequence of compressed parts through a Format:
+//   size_t unpack(const char*& from, const char* end, char* to, size_t room): bytes written; fails with the reason
+//   bool whole(): whether the data may end here
 template <class Format>
 class PackedFile : public ByteSource {
  public:
@@ -69,10 +69,10 @@ class PackedFile : public ByteSource {
   PlainFile file_;
   Format format_;
   std::vector<char> packed_;
-  const char *next_ = nullptr, *end_ = nullptr;  // what is still to be unpacked
+  const char *next_ = nullptr, *end_ = nullptr;  // the compressed bytes in memory
 };
 
-// RFC 1952: members one behind another; zero bytes may follow the last.
+// RFC 1952: a sequence of members. Zero bytes may follow the last.
 class Gzip {
  public:
   explicit Gzip(const std::string& name) : name_(name) {
@@ -113,12 +113,12 @@ class Gzip {
   i64 members_ = 0;
 };
 
-// RFC 8878: frames one behind another.
+// RFC 8878: a sequence of frames.
 class Zstd {
  public:
   explicit Zstd(const std::string& name) : name_(name), stream_(ZSTD_createDStream()) {
     check(stream_ != nullptr, "zstd has no memory to unpack {}", name_);
-    ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, 31);  // what `zstd --long=31` writes is read too
+    ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, 31);  // also reads files of `zstd --long=31`
   }
 
   size_t unpack(const char*& from, const char* end, char* to, size_t room) {

@@ -1,5 +1,5 @@
-// The bytes of an input file, unpacked on the way where its name ends in .gz or .zst. Memory does not grow with the
-// file.
+// The bytes of an input file, decompressed if its name ends in .gz or .zst. The memory does not depend on the file's
+// size.
 #pragma once
 #include <memory>
 #include <string>
@@ -13,11 +13,11 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // Up to `most` bytes, fewer only at the end. Error naming the file if it cannot be read, is damaged, or ends before
-  // its packed data do.
+  // Reads up to `most` bytes; fewer only at the end. Error, naming the file, if it is unreadable, damaged or
+  // truncated.
   virtual size_t read(char* to, size_t most) = 0;
 
-  virtual i64 file_bytes() const = 0;  // read from the file so far, packed
+  virtual i64 file_bytes() const = 0;  // compressed bytes read so far
 };
 
 // Error if the file cannot be opened.

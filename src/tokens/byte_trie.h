@@ -1,4 +1,4 @@
-// A set of byte strings with numbers, for finding the strings that a text begins with: one step per byte.
+// A map from byte strings to numbers. It finds all strings that a text begins with, one step per byte.
 #pragma once
 #include <array>
 #include <string_view>
@@ -11,10 +11,10 @@ namespace megalith {
 class ByteTrie {
  public:
   static constexpr i32 kNone = -1;
-  static constexpr u32 kDead = 0;  // no string begins so
+  static constexpr u32 kDead = 0;  // no string has this prefix
 
   ByteTrie() = default;
-  // Of equal strings the later value counts. Empty strings are left out.
+  // Of equal strings the later value counts. Empty strings are ignored.
   void insert(std::string_view text, i32 value);
 
   static constexpr u32 root() { return 1; }
@@ -28,7 +28,7 @@ class ByteTrie {
     }
   }
   i32 value(u32 node) const { return values_[node]; }
-  bool begins_with(u8 byte) const { return first_[byte] != kDead; }  // does any string
+  bool begins_with(u8 byte) const { return first_[byte] != kDead; }  // whether any string does
   bool empty() const { return nodes_ == 2; }
 
  private:

@@ -1,8 +1,7 @@
-// Cuts text into the pieces of o200k's pattern (GPT-4o) and of Megatron's v2 without a regex engine. With
-//   A = [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], B = [\p{Ll}\p{Lm}\p{Lo}\p{M}], C = (?i:'s|'t|'re|'ve|'m|'ll|'d)
-// it is
+// Cuts text into the pieces of o200k's pattern (GPT-4o), or of Megatron's v2, without a regex engine. With
+//   A = [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], B = [\p{Ll}\p{Lm}\p{Lo}\p{M}], C = (?i:'s|'t|'re|'ve|'m|'ll|'d) it is
 //   [^\r\n\p{L}\p{N}]?A*B+C?|[^\r\n\p{L}\p{N}]?A+B*C?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
-// Megatron's v2 has no C and \p{N} for \p{N}{1,3}. Every character belongs to one piece.
+// Megatron's v2 has no C, and \p{N} for \p{N}{1,3}. Every character belongs to one piece.
 #pragma once
 #include "tokens/scanner.h"
 
@@ -44,7 +43,7 @@ class CasedSplit : Scanner {
   static constexpr Set kUppers = kBoth | class_set_of(CharClass::upper),
                        kLowers = kBoth | class_set_of(CharClass::lower);
 
-  // A*B+ at p: its end, or 0. A* gives back characters until B+ has one, which is then the last that is in both.
+  // A*B+ at p: its end, or 0. A* backtracks until B+ matches the last character that is in both sets.
   size_t lower_word(size_t p) const {
     size_t k = p, both = 0;
     while (k < end_) {

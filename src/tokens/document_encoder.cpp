@@ -15,7 +15,7 @@ DocumentEncoder::DocumentEncoder(const Tokenizer& tokenizer, DocumentOptions opt
       splitter_(options_.keep_newlines),
       texts_(options_.keys.size()) {}
 
-// Megatron's rule: a text without tokens is dropped.
+// As in Megatron, a text without tokens is dropped.
 void DocumentEncoder::add_sequence(std::string_view text, EncodedDocuments& out) {
   constexpr size_t kMost = std::numeric_limits<i32>::max();
   const size_t before = out.tokens.size();
@@ -25,7 +25,7 @@ void DocumentEncoder::add_sequence(std::string_view text, EncodedDocuments& out)
   if (count > 0) out.lengths.push_back(i32(count));
 }
 
-// Megatron's rule: eod lengthens the last sequence, an empty document stays, without eod.
+// As in Megatron, eod is appended to the last sequence, and an empty document stays, without eod.
 void DocumentEncoder::add_document(std::span<const std::string_view> texts, EncodedDocuments& out) {
   const size_t before = out.lengths.size();
   for (const std::string_view text : texts) {

@@ -1,4 +1,4 @@
-// Turns chunks of input into tokens: what one worker of preprocess-data does.
+// Turns chunks of input into tokens: the work of one preprocess-data worker.
 #pragma once
 #include <memory>
 #include <span>
@@ -13,11 +13,11 @@
 
 namespace megalith {
 
-// Documents of one key end to end: tokens, the lengths of their sequences, and how many sequences each document has.
+// The consecutive documents of one key: tokens, lengths of their sequences, and number of sequences of each document.
 struct EncodedDocuments {
   std::vector<i32> tokens;
   std::vector<i32> lengths;
-  std::vector<i32> sequences;  // per document; 0 for text without tokens
+  std::vector<i32> sequences;  // of each document; 0 for a text without tokens
 
   struct Size {
     size_t tokens = 0, lengths = 0, sequences = 0;
@@ -30,16 +30,16 @@ struct EncodedDocuments {
 struct EncodedChunk {
   static constexpr size_t kMostTold = 100;
 
-  std::vector<EncodedDocuments> keys;  // of each key, equally many
+  std::vector<EncodedDocuments> keys;  // of each key, all of equal number
   i64 bad_lines = 0;
-  std::vector<std::string> told;  // what was wrong with the first kMostTold of them, with file and line
+  std::vector<std::string> told;  // the errors of the first kMostTold bad lines, with file and line
 };
 
 struct DocumentOptions {
-  std::vector<std::string> keys;  // members of a JSON object; text has one
+  std::vector<std::string> keys;  // members of a JSON object; a text has one key
   i32 eod = Tokenizer::kNone;     // appended to each document that has tokens; kNone: nothing
   bool split_sentences = false;   // each sentence is a sequence
-  bool keep_newlines = false;     // with the white space behind it
+  bool keep_newlines = false;     // with the white space after it
   bool skip_bad_lines = false;    // and count them
 };
 

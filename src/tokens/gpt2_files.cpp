@@ -1,5 +1,4 @@
-// Reads vocab.json (token -> id, tokens in the byte alphabet) and merges.txt ("A B" per line, the earlier the sooner
-// merged).
+// Reads vocab.json (token -> id, tokens in the byte alphabet) and merges.txt ("A B" per line, in order of rank).
 #include <fstream>
 #include <unordered_map>
 
@@ -17,7 +16,7 @@ constexpr std::string_view kEndOfText = "<|endoftext|>";
 
 using Vocab = std::unordered_map<std::string, i32>;
 
-// Tokens by id; ids must run from 0 without holes, so that they index the embedding rows.
+// Tokens by id. Ids must be 0, 1, 2, .. without holes, because they index the embedding's rows.
 std::vector<std::string> tokens_by_id(const Vocab& vocab, const std::string& file) {
   std::vector<std::string> tokens(vocab.size());
   std::vector<bool> seen(vocab.size());
@@ -96,7 +95,7 @@ std::unique_ptr<Tokenizer> make_gpt2_tokenizer(const TokenizerConfig& config) {
                      .pattern = SplitPattern::gpt2,
                      .token_bytes = std::move(tokens),
                      .eod = eod,
-                     .bos = eod};  // GPT-2 uses the one token for both
+                     .bos = eod};  // GPT-2 has one token for both
   if (config.special_tokens_in_text) parts.special.add(kEndOfText, eod);
   for (i64 i = 0; i < config.vocab_extra_ids && config.special_tokens_in_text; ++i)
     parts.special.add(sentinel_name(i), vocab.at(sentinel_name(i)));

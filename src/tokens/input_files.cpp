@@ -39,7 +39,7 @@ void add_file(const std::string& file, InputFiles& out) {
     const bool is = unpacked_name(file).ends_with(ending);
     check(!is, "--input {}: {} files are not read: {}", file, ending, advice);
   }
-  if (fs::is_regular_file(file)) {  // opening a pipe would wait for its writer
+  if (fs::is_regular_file(file)) {  // opening a pipe would wait for a writer
     open_bytes(file);
     out.bytes += i64(fs::file_size(file));
   }

@@ -1,4 +1,4 @@
-// What --input names: files, and patterns of files as a shell has them.
+// The files of --input: names, and patterns as in a shell.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,11 +8,11 @@
 namespace megalith {
 
 struct InputFiles {
-  std::vector<std::string> names;  // in the order given; those of one pattern by name
-  i64 bytes = 0;                   // of all, as they lie on disk; pipes count as 0
+  std::vector<std::string> names;  // in the given order; files of one pattern by name
+  i64 bytes = 0;                   // on disk, of all files; pipes count as 0
 };
 
-// Fails at once if a file is missing, cannot be opened, or is of a kind that is not read.
+// Fails immediately if a file is missing, cannot be opened, or has an unsupported type.
 InputFiles find_input_files(const std::vector<std::string>& names_and_patterns);
 
 }  // namespace megalith

@@ -33,7 +33,7 @@ bool InputReader::read_lines(InputChunk& chunk) {
   chunk.first_line = line_;
   while (fill(chunk.data, std::max(kChunkBytes, chunk.data.size()))) {
     const size_t newline = chunk.data.rfind('\n');
-    if (newline == std::string::npos) continue;  // a long line: read on
+    if (newline == std::string::npos) continue;  // a long line: read more
     carry_.assign(chunk.data, newline + 1);
     chunk.data.resize(newline + 1);
     line_ += std::count(chunk.data.begin(), chunk.data.end(), '\n');

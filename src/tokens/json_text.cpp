@@ -61,7 +61,7 @@ void JsonObject::parse(std::string_view line) {
   check(!line.starts_with("\xef\xbb\xbf"), "the line begins with a byte order mark (EF BB BF): remove these bytes");
   element root;
   const auto error = parse_dom(state_->parser, line, true, root);
-  check(!error, "{}: mend or remove the line", json_fault(error));
+  check(!error, "{}: correct or remove the line", json_fault(error));
   if (root.get(state_->object)) fail("not a JSON object: want {{\"text\": \"...\"}}");
 }
 
@@ -84,10 +84,10 @@ void JsonObject::strings_at(std::string_view key, std::vector<std::string_view>&
     out.push_back(text);
     return;
   }
-  check(!value.get(list), "the value of \"{}\" is neither a string nor a list of strings: mend or remove the line",
+  check(!value.get(list), "the value of \"{}\" is neither a string nor a list of strings: correct or remove the line",
         key);
   for (const element item : list) {
-    check(is_text(item), "the list at \"{}\" holds something that is not a string: mend or remove the line", key);
+    check(is_text(item), "the list at \"{}\" holds something that is not a string: correct or remove the line", key);
     out.push_back(text);
   }
 }

@@ -1,6 +1,6 @@
-// Cuts text into the pieces of the pattern of Llama 3 and its kin without a regex engine:
+// Cuts text into the pieces of Llama 3's pattern, or of a similar one, without a regex engine:
 //   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
-// Qwen's has \p{N} for \p{N}{1,3}; cl100k's takes white space at the end of the text as one piece; Megatron's v1 has
+// Qwen's has \p{N} for \p{N}{1,3}. In cl100k's, white space at the end of the text is one piece. Megatron's v1 has
 // neither contractions nor numbers of several digits. Every character belongs to one piece.
 #pragma once
 #include "tokens/scanner.h"
@@ -9,8 +9,8 @@ namespace megalith {
 
 struct LlamaPattern {
   bool contractions = true;
-  int digits = 3;          // of a number at most
-  bool whole_end = false;  // white space at the end is one piece, newlines or not
+  int digits = 3;          // the most of one number
+  bool whole_end = false;  // white space at the end is one piece, also with newlines
 };
 
 template <LlamaPattern kPattern>

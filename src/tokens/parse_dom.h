@@ -1,4 +1,5 @@
-// simdjson on JSON as Python's json reads it (base/python_json.h). Heavy: only .cpp files include it.
+// Parses JSON with simdjson as Python's json does (base/python_json.h). The header is large: only .cpp files include
+// it.
 #pragma once
 #include <simdjson.h>
 
@@ -14,8 +15,8 @@ inline std::string json_fault(simdjson::error_code error) {
   return fmt::format("not valid JSON ({})", simdjson::error_message(error));
 }
 
-// The root; odd numbers in it are strings that odd_number knows. padded: simdjson's padding can be read behind the
-// text. On an error the root is as it was.
+// The root. Numbers that simdjson cannot hold are strings, which odd_number recognizes. padded: simdjson's padding is
+// readable after the text. On an error the root is unchanged.
 inline simdjson::error_code parse_dom(simdjson::dom::parser& parser, std::string_view text, bool padded,
                                       simdjson::dom::element& root) {
   const auto error = parser.parse(text.data(), text.size(), !padded).get(root);

@@ -1,4 +1,4 @@
-// The ids of one piece of text after another, most of them from a cache of short words. A Model encodes the others:
+// Encodes pieces of text, mostly from a cache of short words. A Model encodes the others:
 //   size_t encode(const u8* piece, size_t size, i32* out): writes at most max_ids(size) ids, returns their number.
 #pragma once
 #include <algorithm>
@@ -14,9 +14,9 @@ class PieceEncoder {
  public:
   explicit PieceEncoder(Model model) : model_(std::move(model)) {}
 
-  // The piece is bytes[0, size), size > 0; `readable` counts the bytes that may be read from there.
+  // The piece is bytes[0, size), size > 0. `readable`: the readable bytes from there.
   void add(const u8* bytes, size_t size, size_t readable, std::vector<i32>& out) {
-    const size_t room = std::max(model_.max_ids(size), WordCache::kMostIds);  // a cached word copies all its places
+    const size_t room = std::max(model_.max_ids(size), WordCache::kMostIds);  // a cached word copies all its slots
     if (block_.size() - count_ < room) [[unlikely]] {
       flush(out);
       if (block_.size() < room) block_.resize(room);
@@ -24,8 +24,8 @@ class PieceEncoder {
     count_ += encode(bytes, size, readable, block_.data() + count_);
   }
 
-  // The ids gather in a block of fixed size, since growing `out` piece by piece would cost more than the pieces: call
-  // this behind the last.
+  // Ids collect in a block of fixed size, because growing `out` for each piece would cost more than the encoding.
+  // Call this after the last piece.
   void flush(std::vector<i32>& out) {
     out.insert(out.end(), block_.begin(), block_.begin() + i64(count_));
     count_ = 0;
@@ -55,7 +55,7 @@ class PieceEncoder {
   size_t count_ = 0;
 };
 
-// Pieces in a byte-level vocabulary.
+// A byte-level vocabulary as a Model.
 class ByteBpeModel {
  public:
   explicit ByteBpeModel(const ByteBpe& bpe) : bpe_(bpe), encoder_(bpe.merges) {}

@@ -23,8 +23,8 @@ std::vector<std::string> output_names(const PreprocessConfig& c) {
   return names;
 }
 
-// Workers take chunks in turn, encode them side by side, and write them in the order of the turns. An error waits for
-// its turn too, so the first one in the input is the one that is told.
+// Workers take numbered chunks, encode them in parallel, and write them in order. An error also waits for its turn,
+// so the reported error is the first one in the input.
 class Pipeline {
  public:
   Pipeline(const PreprocessConfig& config, const Tokenizer& tokenizer, const InputFiles& files)
@@ -74,7 +74,7 @@ class Pipeline {
     }
   }
 
-  // Writes when the turn has come; false if the run has failed.
+  // Writes when it is this chunk's turn. False if the run has failed.
   bool finish_turn(i64 turn, std::exception_ptr error, const InputChunk& chunk, const EncodedChunk& encoded) {
     std::unique_lock lock(output_mutex_);
     turn_changed_.wait(lock, [&] { return turns_done_ == turn || failure_; });
@@ -113,7 +113,7 @@ class Pipeline {
 
   std::mutex input_mutex_;  // guards reader_ and turns_taken_
   i64 turns_taken_ = 0;
-  std::mutex output_mutex_;  // guards all below, output_ and progress_
+  std::mutex output_mutex_;  // guards all members below
   std::condition_variable turn_changed_;
   i64 turns_done_ = 0;
   std::exception_ptr failure_;

@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 PreprocessOutput::PreprocessOutput(std::vector<std::string> prefixes, int parts, TokenType type)
     : prefixes_(std::move(prefixes)), type_(type), writers_(prefixes_.size()) {
   for (size_t k = 0; k < prefixes_.size(); ++k) {
-    std::error_code ignored;  // the writers tell what is wrong with a folder
+    std::error_code ignored;  // the writers report a problem with the folder
     if (parts > 1) fs::create_directory(folder(k), ignored);
     for (size_t p = 0; p < size_t(parts); ++p)
       writers_[k].push_back(std::make_unique<IndexedDatasetWriter>(parts > 1 ? part_name(k, p) : prefixes_[k], type));
@@ -50,7 +50,7 @@ void PreprocessOutput::add(const EncodedChunk& chunk) {
   documents_ += i64(chunk.keys[0].sequences.size());
 }
 
-// The writer of a key's dataset with all that belongs into it.
+// The writer of a key's dataset, with its metadata.
 std::unique_ptr<IndexedDatasetWriter> PreprocessOutput::take_whole(size_t key) {
   if (writers_[key].size() == 1) return std::move(writers_[key][0]);
   for (auto& part : writers_[key]) part->finish();

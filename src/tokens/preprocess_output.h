@@ -1,5 +1,5 @@
-// The datasets that preprocess-data writes: one per key. With several parts, documents are dealt to them in turn, and
-// the parts are put together at the end. That is the order of Megatron's --partitions.
+// The datasets that preprocess-data writes, one per key. With several parts, documents go to them in turn, and the
+// parts are joined at the end. That is the order of Megatron's --partitions.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,14 +12,14 @@ namespace megalith {
 
 class PreprocessOutput {
  public:
-  // prefixes: of the dataset of each key. Parts are PREFIX.partial/0 and so on, where nobody takes what a killed run
-  // has left for datasets; they are gone at the end.
+  // prefixes: of each key's dataset. Parts are PREFIX.partial/0 and so on, so leftovers of a killed run do not look
+  // like datasets. The end deletes them.
   PreprocessOutput(std::vector<std::string> prefixes, int parts, TokenType type);
   ~PreprocessOutput();
 
   void add(const EncodedChunk& chunk);
 
-  // Publishes all datasets, none before all are on the disk; without it none of them is left.
+  // Publishes all datasets once all are on disk. Without this call none of them stays.
   void finish();
 
  private:
@@ -30,7 +30,7 @@ class PreprocessOutput {
 
   std::vector<std::string> prefixes_;
   TokenType type_;
-  std::vector<std::vector<std::unique_ptr<IndexedDatasetWriter>>> writers_;  // of each key: of each part
+  std::vector<std::vector<std::unique_ptr<IndexedDatasetWriter>>> writers_;  // by key, then by part
   i64 documents_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What preprocess-data says while it works, on stderr.
+// The progress lines of preprocess-data, on stderr.
 #pragma once
 #include <chrono>
 
@@ -8,11 +8,11 @@ namespace megalith {
 
 class PreprocessProgress {
  public:
-  // log_interval: documents between two lines at least, which come once a second at most. file_bytes: of all input, as
-  // it lies on disk; 0 if unknown.
+  // log_interval: the least number of documents between two lines, of which there is at most one per second.
+  // file_bytes: the size of all input on disk; 0 if unknown.
   PreprocessProgress(i64 log_interval, i64 file_bytes) : log_interval_(log_interval), all_file_bytes_(file_bytes) {}
 
-  // A part of the work that is done; its seconds do not count. file_bytes: of input that it took.
+  // Adds finished work; its seconds do not count. file_bytes: the input that it read.
   void add(const PreprocessResult& done, i64 file_bytes);
 
   PreprocessResult result() const { return so_far_; }

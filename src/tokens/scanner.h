@@ -1,6 +1,6 @@
-// What the hand-written splitters share: classes of characters with a fast way for ASCII, runs, white space,
-// contractions. Bytes that are not UTF-8 count as characters of the class "other". In a header so that the encoder's
-// loop over words is compiled as one.
+// Shared code of the hand-written splitters: character classes with a fast path for ASCII, runs, white space,
+// contractions. Invalid bytes count as class "other". It is a header so that the compiler can inline it into the
+// encoder's loop.
 #pragma once
 #include <array>
 #include <string_view>
@@ -80,7 +80,7 @@ class Scanner {
 
   bool is_newline(size_t k) const { return text_[k] == '\n' || text_[k] == '\r'; }
 
-  // \s+(?!\S)|\s+ : all the white space, but its last character is left to the word that follows unless it is the only
+  // \s+(?!\S)|\s+ : all the white space, except that its last character goes to the next word, unless it is the only
   // one.
   size_t spaces(size_t i) const {
     size_t last = i, k = i;
@@ -94,7 +94,7 @@ class Scanner {
   }
 
   // \s*[\r\n]+|\s+(?!\S)|\s+ : up to the last newline of the white space, else as spaces(). With `whole_end`, white
-  // space that reaches the end of the text is one piece.
+  // space at the end of the text is one piece.
   size_t spaces_or_newlines(size_t i, bool whole_end) const {
     size_t last = i, k = i, newline = 0;
     while (k < end_) {
@@ -109,14 +109,14 @@ class Scanner {
     return last == i ? k : last;
   }
 
-  // 's 't 'm 'd 're 've 'll behind an apostrophe at i: the length with it, or 0.
+  // 's 't 'm 'd 're 've 'll with the apostrophe at i: the total length, or 0.
   size_t contraction(size_t i) const {
     const u8 a = i + 1 < end_ ? text_[i + 1] : 0, b = i + 2 < end_ ? text_[i + 2] : 0;
     if (a == 's' || a == 't' || a == 'm' || a == 'd') return 2;
     return (a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l') ? 3 : 0;
   }
 
-  // The same in any case, (?i:...): U+017F, the long s, is an s too.
+  // The same in any case, (?i:...). U+017F, the long s, is also an s.
   size_t contraction_any_case(size_t i) const {
     const auto lower = [&](size_t k) -> u8 { return k < end_ && (kAscii[text_[k]] & kLetters) ? text_[k] | 0x20 : 0; };
     const u8 a = lower(i + 1), b = lower(i + 2);

@@ -10,7 +10,7 @@ namespace megalith {
 
 namespace {
 
-// In lower case, without the last full stop; each list in order.
+// In lower case, without the last full stop; each list is sorted.
 constexpr std::string_view kNeverLast[] = {"approx", "ca",  "capt", "cf",  "cmdr", "col",    "dr",  "e.g", "fr", "gen",
                                            "gov",    "hon", "i.e",  "lt",  "maj",  "messrs", "mr",  "mrs", "ms", "mt",
                                            "prof",   "rep", "rev",  "sen", "sgt",  "st",     "viz", "vs"};
@@ -35,7 +35,7 @@ bool in(std::span<const std::string_view> list, std::string_view word) {
 constexpr bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// What may stand between a mark and the white space, and before the first letter of a sentence.
+// Characters between a mark and the white space, and before the first letter of a sentence.
 constexpr std::string_view kClosing[] = {"\"",     "'",      ")",      "]",      "}",     "\u2019",
                                          "\u201D", "\u00BB", "\u300D", "\u300F", "\uFF09"};
 constexpr std::string_view kOpening[] = {"\"",     "'",      "(",      "[",      "{",     "\u2018",
@@ -46,7 +46,8 @@ class Cut {
  public:
   explicit Cut(std::string_view text) : text_(text) {}
 
-  // The end of the sentence that begins at `begin`, with its marks and what closes it; text.size() for the last one.
+  // The end of the sentence that begins at `begin`, after its marks and closing characters. text.size() for the last
+  // one.
   size_t sentence_end(size_t begin) const {
     for (size_t i = begin; i < text_.size();) {
       const size_t wide = past(i, kWideMarks);
@@ -64,7 +65,7 @@ class Cut {
     return text_.size();
   }
 
-  // The end of text[begin, end) without the white space at its end.
+  // The end of text[begin, end) without trailing white space.
   size_t before_space(size_t begin, size_t end) const {
     while (end > begin) {
       size_t last = end - 1;
@@ -100,7 +101,7 @@ class Cut {
     }
   }
 
-  // The marks are text[i, marks), the next word is at `next`.
+  // The marks are text[i, marks); the next word is at `next`.
   bool ends_here(size_t begin, size_t i, size_t marks, size_t next) const {
     const size_t first = past(next, kOpening);
     if (first < text_.size() && class_table()[at(first).code_point] == CharClass::lower) return false;
@@ -108,7 +109,7 @@ class Cut {
     return !one_stop || !is_abbreviation(begin, i, first);
   }
 
-  // Whether the word before text[stop] ends in a full stop of its own there.
+  // Whether the full stop at text[stop] belongs to the word before it.
   bool is_abbreviation(size_t begin, size_t stop, size_t next) const {
     constexpr size_t kLongest = 16;
     const size_t earliest = std::max(begin, stop - std::min(stop, kLongest));
@@ -119,7 +120,7 @@ class Cut {
     if (low.empty()) return false;
     const bool is_initial = low.size() == 1 && low[0] >= 'A' && low[0] <= 'Z' && low != "I";
     for (char& c : low) c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
-    if (std::ranges::all_of(low, is_digit)) return past_space(begin) == word;  // the number of a heading or a list
+    if (std::ranges::all_of(low, is_digit)) return past_space(begin) == word;  // the number of a heading or a list item
     if (is_initial || in(kNeverLast, low)) return true;
     if (in(kBeforeNumbers, low)) return next < text_.size() && is_digit(text_[next]);
     const bool has_stops = low.find('.') != std::string::npos;  // U.S, p.m, Ph.D

@@ -67,12 +67,12 @@ std::vector<BpeMerges::Rule> SentencePieceBpe::read_rules(const SentencePieceMod
       if (possible) rules.push_back({symbol_of(left), symbol_of(right), {ranks[model.pieces[id].score], id}});
     }
   }
-  // An unknown character before a space would meet one behind it if a space were unknown too.
+  // If a space were unknown, an unknown character before it would become the neighbour of one after it.
   cuts_at_spaces_ &= symbols_.contains(kSpace) || !byte_ids_.empty();
   return rules;
 }
 
-// Words for PieceEncoder: ids of normalized text.
+// The ids of normalized text, as a Model of PieceEncoder.
 class SentencePieceBpeWords {
  public:
   explicit SentencePieceBpeWords(const SentencePieceBpe& model) : m_(model), encoder_(model.merges_) {}
@@ -93,7 +93,8 @@ class SentencePieceBpeWords {
   }
 
  private:
-  // Pieces as they are; a character that is none as its bytes, or several as one unknown.
+  // Pieces keep their ids. A character that is no piece becomes its bytes. Without byte pieces several become one
+  // unknown token.
   size_t write(std::string_view text, i32* out) const {
     const i32* begin = out;
     size_t at = 0;  // bytes

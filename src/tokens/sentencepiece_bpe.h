@@ -1,5 +1,5 @@
-// A BPE .model as SentencePiece encodes with it, through the BPE core: neighbours merge if together they are a piece,
-// that of the highest score first, the leftmost of equal ones.
+// Encodes with a BPE .model like SentencePiece, on our BPE code. Neighbours merge if together they are a piece: the
+// highest score first, the leftmost of equal ones.
 #pragma once
 #include <memory>
 #include <string>
@@ -14,13 +14,13 @@ namespace megalith {
 
 class SentencePieceBpe {
  public:
-  // Whether this class does the same as the library: models with user-defined or unused pieces have rules of their own,
-  // and so have pieces that are not text.
+  // Whether this class gives the library's results. Models with user-defined or unused pieces, or pieces that are not
+  // text, have other rules.
   static bool covers(const SentencePieceModel& model);
 
   explicit SentencePieceBpe(const SentencePieceModel& model);
 
-  std::unique_ptr<TextEncoder> encoder() const;  // holds on to this object
+  std::unique_ptr<TextEncoder> encoder() const;  // refers to this object
 
  private:
   friend class SentencePieceBpeEncoder;
@@ -29,13 +29,14 @@ class SentencePieceBpe {
   u32 symbol_of(std::string_view text);
 
   SentencePieceNormalizer normalizer_;
-  // Pieces have their ids, from pieces_ on come characters: pieces_ itself for those that no piece has.
+  // Symbols are the ids of pieces, then of other characters from pieces_ on. pieces_ itself stands for an unknown
+  // character.
   StringMap<u32> symbols_;
   std::vector<size_t> sizes_;  // bytes of each piece
   u32 pieces_, last_;
-  std::vector<i32> byte_ids_;  // of unknown characters' bytes; empty: they become unknown_
+  std::vector<i32> byte_ids_;  // of the bytes of unknown characters; empty: they become unknown_
   i32 unknown_ = 0;
-  bool cuts_at_spaces_ = true;  // nothing merges across the place before U+2581 behind another character
+  bool cuts_at_spaces_ = true;  // no rule merges a character with a U+2581 after it
   BpeMerges merges_;
 };
 

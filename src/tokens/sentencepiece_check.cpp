@@ -13,12 +13,12 @@ namespace {
 
 using Model = SentencePieceModel;
 
-// The fields of a protobuf message, one after another; groups, which the format does not have, end it.
+// The fields of a protobuf message, one after another. A group ends it, because the format has none.
 class Fields {
  public:
   explicit Fields(std::string_view bytes) : bytes_(bytes) {}
 
-  // A field whose wire type is not that of its number counts as unknown, so look with these.
+  // A field with the wrong wire type counts as unknown, so use these accessors.
   struct Field {
     u64 number = 0, wire = 0;
     std::string_view bytes = {};
@@ -28,7 +28,7 @@ class Fields {
     bool is_bytes(u64 n) const { return number == n && wire == 2; }   // bytes: also strings and messages
     bool is_float(u64 n) const { return number == n && wire == 5; }   // bytes: 4
   };
-  // The next field; none at the end. `broken()` afterwards says whether the end came too early.
+  // The next field; none at the end. Then `broken()` tells whether the message is truncated.
   std::optional<Field> next() {
     if (at_ >= bytes_.size() || broken_) return std::nullopt;
     const u64 tag = varint();
@@ -76,7 +76,7 @@ class Fields {
   bool broken_ = false;
 };
 
-// `out`: what the fields say is written there.
+// `out`: gets the values of the fields.
 void read_normalizer(std::string_view spec, const std::string& file, SentencePieceModel::Normalizer& out) {
   Fields fields(spec);
   while (const auto f = fields.next()) {

@@ -1,4 +1,4 @@
-// What SentencePiece's library trusts in a .model file without looking, and what it does not tell of it.
+// Checks a .model file for what SentencePiece's library does not check, and reads what it does not report.
 #pragma once
 #include <string>
 #include <string_view>
@@ -21,7 +21,7 @@ struct SentencePieceModel {
     bool dummy_prefix = true, remove_extra_spaces = true, escape_spaces = true, space_as_suffix = false;
   };
   u64 algorithm = unigram;
-  bool byte_fallback = false;  // characters that are no piece become bytes
+  bool byte_fallback = false;  // characters without a piece become bytes
   Normalizer normalizer;
   std::vector<Piece> pieces;  // by id
 
@@ -29,8 +29,8 @@ struct SentencePieceModel {
   std::vector<i32> byte_ids() const;  // of the pieces of all 256 bytes; empty if one is missing
 };
 
-// The pieces of a model. Fails, naming `file`, if the bytes are not a protobuf message. So does a table of replacements
-// that would lead the library out of its memory.
+// The pieces of a model. Fails, naming `file`, if the bytes are not a protobuf message. Also fails if the table of
+// replacements would make the library read outside its memory.
 SentencePieceModel read_sentencepiece_model(std::string_view bytes, const std::string& file);
 
 }  // namespace megalith

@@ -1,5 +1,5 @@
-// What SentencePiece makes of a text before it looks for pieces: replacements by a table, white space put together and
-// written as U+2581. For models without user-defined pieces, which would be kept from it.
+// SentencePiece's normalization: replacements by a table, white space collapsed and written as U+2581. For models
+// without user-defined pieces, because those are excluded from normalization.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,16 +12,16 @@ namespace megalith {
 
 class SentencePieceNormalizer {
  public:
-  // The table must be sound, as read_sentencepiece_model checks.
+  // The table must be valid: read_sentencepiece_model checks it.
   explicit SentencePieceNormalizer(const SentencePieceModel& model);
 
-  // Writes to `out`, whatever it held.
+  // Writes the result to `out`.
   void normalize(std::string_view text, std::string& out) const;
 
  private:
   struct Prefix {
     std::string_view result;
-    size_t length;  // bytes of the text that it stands for
+    size_t length;  // bytes of the text that it replaces
   };
   Prefix prefix(std::string_view text) const;
 

@@ -30,8 +30,7 @@ class SentencePieceEncoder : public TextEncoder {
   std::vector<int> ids_;
 };
 
-// Older libraries break ties otherwise than newer ones: the best path is found here, in the text as `Normalize` leaves
-// it.
+// Library versions break ties differently. So we find the best path here, in the text that `Normalize` gives.
 template <class Normalize>
 class UnigramEncoder : public TextEncoder {
  public:
@@ -49,7 +48,8 @@ class UnigramEncoder : public TextEncoder {
   UnigramPath<float> path_{SentencePieceUnigram::kLowest};
 };
 
-// Where user-defined pieces are kept from normalization only the library knows how: put together again what it cut.
+// Only the library knows which user-defined pieces are excluded from normalization. So we join the pieces that it
+// gives.
 struct NormalizeByLibrary {
   const SentencePieceProcessor& model;
   const SentencePieceUnigram& unigram;
@@ -107,7 +107,7 @@ class SentencePieceTokenizer : public Tokenizer {
   }
 
  private:
-  // The library tells most of what it cannot read by its status, the rest by exceptions of its parts.
+  // The library reports most errors by its status, others by exceptions.
   void load(const std::string& file, const std::string& bytes) {
     std::string what;
     try {

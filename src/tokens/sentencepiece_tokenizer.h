@@ -1,4 +1,4 @@
-// Tokenizers of SentencePiece's .model files, through its library.
+// Tokenizers from SentencePiece's .model files, by its library.
 #pragma once
 #include <memory>
 
@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// --tokenizer-model: a .model file. The ids and the vocabulary are the file's; nothing is added to a text.
+// --tokenizer-model: a .model file. Ids and vocabulary are those of the file. It adds no special tokens.
 std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(const TokenizerConfig& config);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// The best path of a unigram .model, as SentencePiece 0.2 finds it: sums of 32-bit floats.
+// The best path of a unigram .model as in SentencePiece 0.2, with sums in f32.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ class SentencePieceUnigram {
  public:
   explicit SentencePieceUnigram(const SentencePieceModel& model);
 
-  // The normalized text that was cut into these pieces, among them those of single bytes.
+  // The normalized text of these pieces, which may be pieces of single bytes.
   std::string normalized(const std::vector<std::string>& pieces) const;
 
   static constexpr float kLowest = -100000;  // see UnigramPath
@@ -28,7 +28,7 @@ class SentencePieceUnigram {
   ByteTrie trie_;
   std::vector<Piece> pieces_;
   StringMap<u8> byte_pieces_;  // "<0x41>" -> 0x41
-  std::vector<i32> byte_ids_;  // of bytes; empty if the model has not all
+  std::vector<i32> byte_ids_;  // of bytes; empty if the model lacks one
   float unknown_score_, most_;
   i32 unknown_ = 0;
 };

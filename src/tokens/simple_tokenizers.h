@@ -1,4 +1,4 @@
-// Tokenizers that need no files: numbers as they stand in the text, and bytes.
+// Tokenizers that need no files: one for numbers, one for bytes.
 #pragma once
 #include <memory>
 
@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// Text of numbers apart by white space; the ids are these numbers. For data tokenized before, and for speed tests.
+// Reads ids as numbers separated by white space. For data that is already tokenized, and for speed tests.
 class NullTokenizer : public Tokenizer {
  public:
   static constexpr std::string_view kType = "NullTokenizer";

@@ -1,4 +1,4 @@
-// TikTokenizer and Llama3Tokenizer: ranks, a pattern and special tokens before or behind the ranks.
+// TikTokenizer and Llama3Tokenizer: ranks, a pattern, and special tokens before or after the ranks.
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -17,8 +17,8 @@ struct Special {
   std::string_view text;
 };
 
-// OpenAI's encodings (tiktoken, openai_public.py), told by the number of their ranks. The first special token is the
-// end of a document.
+// OpenAI's encodings (tiktoken, openai_public.py), identified by their number of ranks. The first special token is
+// the end of a document.
 struct Encoding {
   size_t ranks;
   SplitPattern pattern;
@@ -70,7 +70,7 @@ std::vector<std::string> megatron_special(const TokenizerConfig& c) {
   return names;
 }
 
-// Megatron's file: special tokens have the first ids, and only as many ranks are used as the vocabulary has room for.
+// Megatron's file: special tokens have the first ids. It uses only as many ranks as the vocabulary has room for.
 std::unique_ptr<Tokenizer> make_megatron(const TokenizerConfig& c) {
   constexpr i64 kDefaultVocab = i64{1} << 17, kMost = i64{1} << 24;
   const i64 size = c.vocab_size ? c.vocab_size : kDefaultVocab, special = c.tiktoken_num_special;

@@ -1,6 +1,6 @@
-// Merging makes a token from one pair only: what happens inside the bytes of a token, before it is one symbol, does not
-// depend on what is around it. So one rule per token is enough, the last merge of the token by itself. To find it, the
-// rules of all ways to cut a token into two tokens are tried.
+// Each token needs only one rule: the last merge of the token by itself. Merges inside a token do not depend on the
+// text around it, so only one pair ever forms it. To find the pair, it tries the rules of all ways to cut the token
+// into two tokens.
 #include "tokens/tiktoken_ranks.h"
 
 #include <charconv>
@@ -12,7 +12,7 @@ namespace megalith {
 
 namespace {
 
-constexpr size_t kLongestToken = 1024;  // bytes; OpenAI's have 128 at most. Bounds the time to load a hostile file.
+constexpr size_t kLongestToken = 1024;  // bytes; OpenAI's have 128 at most. Limits the time to load a malicious file.
 
 using Ranks = StringMap<u32>;
 
@@ -30,7 +30,7 @@ std::vector<BpeMerges::Rule> all_rules(const std::vector<std::string>& tokens, c
   return rules;
 }
 
-// The last merge of a token by itself; left == right == rank if merging does not lead to it.
+// The last merge of a token by itself. left == right == rank if no merges lead to it.
 BpeMerges::Rule last_merge(const BpeMerges& merges, const std::string& token, u32 rank) {
   std::vector<u32> s;
   for (char c : token) s.push_back(merges.id_of_byte(u8(c)));

@@ -1,5 +1,5 @@
-// Tiktoken's vocabularies: the bytes of each token, by rank. Any two neighbours whose bytes together are a token may
-// merge, the lowest rank first; a piece that is a token is taken whole.
+// Tiktoken's vocabularies: the bytes of each token, by rank. Two neighbours may merge if their joined bytes are a
+// token, the lowest rank first. A piece that is a token stays whole.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,11 +10,11 @@ namespace megalith {
 
 std::string decode_base64(std::string_view text, const std::string& where);
 
-// A file with one "base64 rank" per line. Ranks may leave holes: those tokens are empty.
+// A file with one "base64 rank" per line. Ranks may have holes, which become empty tokens.
 std::vector<std::string> read_ranks(const std::string& file);
 
-// The merges of ranked tokens, whose ids are rank + first_id; `file` names them in errors. All 256 single bytes must be
-// tokens.
+// The merges of tokens with ranks; ids are rank + first_id. `file`: its name, for errors. All 256 single bytes must
+// be tokens.
 ByteBpe bpe_of_ranks(const std::vector<std::string>& tokens, i32 first_id, const std::string& file);
 
 }  // namespace megalith

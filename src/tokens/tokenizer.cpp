@@ -62,7 +62,7 @@ void check_sentinels(const Tokenizer& tokenizer, i64 count) {
         count, tokenizer.name(), sentinel_name(count - 1));
 }
 
-// Messages quote what files hold, which may have more than one line.
+// Messages quote text of files, which may have several lines.
 std::unique_ptr<Tokenizer> make(const Kind& kind, const TokenizerConfig& config) {
   try {
     check_no_pipe("--tokenizer-model " + config.tokenizer_model, config.tokenizer_model);
@@ -94,7 +94,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerConfig& config) {
     if (kind.type == config.type) return make(kind, config);
     known += fmt::format("{}{}", known.empty() ? "" : ", ", kind.type);
   }
-  fail("--tokenizer-type \"{}\" is not one we have: use one of {}", config.type, known);
+  fail("--tokenizer-type \"{}\" is not supported: use one of {}", config.type, known);
 }
 
 }  // namespace megalith

@@ -14,8 +14,8 @@ constexpr CodeRange kSpaces[] = {{0x9, 0xD},       {0x20, 0x20},     {0x85, 0x85
                                  {0x1680, 0x1680}, {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F},
                                  {0x205F, 0x205F}, {0x3000, 0x3000}};
 
-// Number of bytes and the allowed range of the second byte (Unicode standard, table 3-7) for a first byte; length 1 is
-// ASCII, 0 never begins a character.
+// For a first byte: the number of bytes, and the allowed range of the second byte (Unicode standard, table 3-7).
+// Length 1 is ASCII; 0 never begins a character.
 struct Lead {
   u32 length;
   u8 low, high;
@@ -138,7 +138,7 @@ bool is_word(u32 code) {
   const Category c = category_of(code);
   if (is_letter(c) || is_mark(c)) return true;
   if (c == Category::digit || c == Category::letter_number || c == Category::connector) return true;
-  // ZWNJ and ZWJ, and the circled and squared letters, which are symbols but alphabetic.
+  // ZWNJ and ZWJ, and the circled and squared letters, which are alphabetic symbols.
   return code == 0x200C || code == 0x200D || (code >= 0x24B6 && code <= 0x24E9) ||
          (code >= 0x1F130 && code <= 0x1F149) || (code >= 0x1F150 && code <= 0x1F169) ||
          (code >= 0x1F170 && code <= 0x1F189);

@@ -1,4 +1,4 @@
-// What the splitters need to know of Unicode: reading UTF-8 that may be broken, and the class of a code point.
+// Unicode for the splitters: UTF-8 that may be invalid, and the class of a code point.
 #pragma once
 #include <array>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace megalith {
 
-// General categories of Unicode, grouped as regular expressions do: from `from` to `to` stands for \p{L} and so on.
+// General categories of Unicode, in the groups of regular expressions: a range of values is \p{L} and so on.
 enum class Category : u8 {
   unassigned,
   uppercase,
@@ -47,22 +47,22 @@ constexpr bool is_mark(Category c) { return c >= Category::nonspacing && c <= Ca
 constexpr bool is_number(Category c) { return c >= Category::digit && c <= Category::other_number; }
 constexpr bool is_punctuation(Category c) { return c >= Category::connector && c <= Category::other_punctuation; }
 
-Category category_of(u32 code_point);  // kInvalid and what is above U+10FFFF: unassigned
+Category category_of(u32 code_point);  // kInvalid and values above U+10FFFF: unassigned
 bool is_space(u32 code_point);         // the property White_Space, \s
 // \w of Rust's regular expressions: Alphabetic, \p{M}, \p{Nd}, \p{Pc} and the two joiners.
 bool is_word(u32 code_point);
-// Code points from the range of `first` to that of `last`, e.g. \p{L} from uppercase to other_letter, in order.
+// The sorted code points of the categories from `first` to `last`, e.g. \p{L} from uppercase to other_letter.
 std::vector<u32> code_points_of(Category first, Category last);
 
-// What the splitters tell apart. \p{L} in four parts, since some patterns look at the case: letters that may stand in
-// an upper-case run only, in a lower-case run only, in both; marks stand in both too but are no letters.
+// The classes that splitters distinguish. \p{L} has four parts, because some patterns depend on case: letters of
+// upper-case runs only, of lower-case runs only, of both. Marks belong to both and are no letters.
 enum class CharClass : u8 { other, number, space, mark, letter, upper, lower };
 constexpr bool is_letter(CharClass c) { return c >= CharClass::letter; }
 
 struct Utf8Char {
   static constexpr u32 kInvalid = ~0u;
   u32 code_point;  // kInvalid for bytes that are not UTF-8
-  u32 length;  // bytes; of invalid ones those up to where the sequence broke (Unicode's "maximal subpart"), at least 1
+  u32 length;      // bytes; of an invalid sequence up to its first wrong byte (Unicode's "maximal subpart"), at least 1
 };
 
 // The character at text[0]; size >= 1. Overlong forms, surrogates and values above U+10FFFF are invalid.
@@ -73,10 +73,10 @@ void append_utf8(std::string& out, u32 code_point);
 // `bytes` with each invalid sequence replaced by one U+FFFD, as Python's decode(errors="replace") does.
 std::string replace_invalid_utf8(std::string_view bytes);
 
-// Values of code points in two steps: blocks of 256, equal blocks stored once.
+// A two-level table over code points: blocks of 256, with equal blocks stored once.
 class CodeTable {
  public:
-  explicit CodeTable(const std::vector<u8>& all);  // of each code point, 0x110000 of them
+  explicit CodeTable(const std::vector<u8>& all);  // of each of the 0x110000 code points
   u8 operator[](u32 code_point) const {
     return code_point > 0x10FFFF ? u8{0} : values_[block_[code_point >> 8] * 256u + (code_point & 255)];
   }
@@ -94,6 +94,6 @@ class ClassTable {
  private:
   CodeTable table_;
 };
-const ClassTable& class_table();  // the one table, made on first use
+const ClassTable& class_table();  // the shared table, made on first use
 
 }  // namespace megalith

@@ -1,7 +1,7 @@
-// Unicode 16.0: the code points of each general category, as closed ranges with a step, in increasing order; surrogates
-// and what is not assigned are in none. Made with Python's unicodedata2 16.0.0. Hugging Face tokenizers (0.23) and
-// tiktoken (0.14) use the same version; a newer one would split text with new scripts otherwise than the models were
-// taught.
+// Unicode 16.0: the code points of each general category, as closed ranges with a step, in increasing order.
+// Surrogates and unassigned code points are in none. Made with Python's unicodedata2 16.0.0. Hugging Face tokenizers
+// (0.23) and tiktoken (0.14) use the same version; a newer one would split new scripts differently from the models'
+// training.
 #pragma once
 #include "base/dtype.h"
 

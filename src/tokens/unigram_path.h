@@ -1,6 +1,6 @@
-// The way to write a text as tokens with the highest sum of scores, by dynamic programming over the places in it:
-// starts from left to right, tokens from short to long, and of equal sums the first. What is equal depends on rounding,
-// so sums are kept as the program keeps them whose tokens are wanted.
+// The tokens of a text with the highest sum of scores, by dynamic programming over its positions: starts from left to
+// right, tokens from short to long, and the first of equal sums. Rounding decides which sums are equal, so sums have
+// the type of the program whose tokens we reproduce.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -12,13 +12,12 @@
 
 namespace megalith {
 
-// Score: the type that sums are kept in, float for SentencePiece, double for Hugging Face tokenizers.
-// Where the best sum falls below `lowest`, it is subtracted from all: SentencePiece does so since 0.2.2, since a float
-// that large cannot tell sums apart.
+// Score: the type of sums, float for SentencePiece, double for Hugging Face tokenizers. If the best sum falls below
+// `lowest`, it is subtracted from all, as in SentencePiece since 0.2.2: a larger float cannot distinguish sums.
 template <class Score>
 class UnigramPath {
  public:
-  static constexpr i32 kUnknown = -1;  // one character that no token covers
+  static constexpr i32 kUnknown = -1;  // one character without a token
 
   explicit UnigramPath(Score lowest = std::numeric_limits<Score>::lowest()) : lowest_(lowest) {}
 
@@ -27,7 +26,7 @@ class UnigramPath {
     i32 id;
   };
 
-  // The steps from the end of the text to its begin. trie: token ids; score_of(id, bytes): of a token.
+  // The steps from the end of the text to its start. trie: token ids; score_of(id, bytes): of a token.
   template <class ScoreOf>
   const std::vector<Step>& find(std::string_view text, const ByteTrie& trie, Score unknown, ScoreOf&& score_of) {
     const auto* bytes = reinterpret_cast<const u8*>(text.data());
@@ -66,13 +65,12 @@ class UnigramPath {
     furthest_ = std::max(furthest_, at);
   }
   void subtract(Score score, size_t from) {
-    for (size_t at = from; at <= furthest_; ++at)
-      best_[at].score -= score;  // of what is not reached no sum is looked at
+    for (size_t at = from; at <= furthest_; ++at) best_[at].score -= score;  // sums of unreached positions are not read
   }
 
   Score lowest_;
 
-  std::vector<Node> best_;  // by place: the best way to reach it
+  std::vector<Node> best_;  // by position: the best way to reach it
   std::vector<Step> steps_;
   size_t furthest_ = 0;  // place reached
 };

@@ -1,5 +1,5 @@
-// The ids of short words seen lately, so that most words of a text cost one look-up. Direct-mapped: a word has one
-// place, a newer word takes it; nothing is ever allocated per word and no input makes it slow or large.
+// The ids of recent short words, so most words of a text need one look-up. Direct-mapped: a newer word replaces an
+// older one in its slot. It allocates nothing per word, and no input makes it slow or large.
 #pragma once
 #include <array>
 #include <cstdlib>
@@ -16,7 +16,7 @@ class WordCache {
   static constexpr size_t kLongestWord = 15;  // bytes
   static constexpr size_t kMostIds = 3;
 
-  // The bytes of a word and, in the last one, its length: never 0.
+  // The bytes of a word, and in the last one its length, which is never 0.
   struct Key {
     u64 low, high;
     bool operator==(const Key&) const = default;
@@ -27,7 +27,7 @@ class WordCache {
     u32 count;
   };
 
-  // Zeroed memory that is only touched where words fall.
+  // Zeroed memory whose pages are touched only when used.
   WordCache() {
     memory_.reset(std::calloc(kEntries + 1, sizeof(Entry)));
     if (!memory_) throw std::bad_alloc();
@@ -36,7 +36,7 @@ class WordCache {
     entries_ = static_cast<Entry*>(std::align(alignof(Entry), kEntries * sizeof(Entry), start, room));
   }
 
-  // `word` has 1 to kLongestWord bytes; `readable` counts the bytes that may be read from there.
+  // `word` has 1 to kLongestWord bytes. `readable`: the readable bytes from there.
   static Key key_of(const u8* word, size_t size, size_t readable) {
     Key key{0, 0};
     if (readable >= sizeof(Key)) [[likely]] {

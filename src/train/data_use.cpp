@@ -12,7 +12,7 @@ namespace megalith {
 std::vector<DatasetUse> data_use(const DataConfig& config, const Dataset& train, i64 consumed_samples) {
   if (config.dataloader_type != SamplerType::single) return {};
   std::vector<DatasetUse> use = train.use(std::min(consumed_samples, train.size()));
-  for (DatasetUse& u : use) u.name = valid_utf8(u.name);  // to be compared with what a checkpoint tells
+  for (DatasetUse& u : use) u.name = valid_utf8(u.name);  // a checkpoint's names are compared with it
   return use;
 }
 
@@ -34,8 +34,8 @@ std::string changed_data(const std::vector<DatasetUse>& saved, const std::vector
       const double before = saved[d].epochs, here = now[d].epochs;
       if (std::abs(before - here) <= 1e-9 * before) continue;
       return fmt::format(
-          "the {} samples of {} that the checkpoint has read were {:.6g} epochs of it, and are {:.6g} here: it has "
-          "changed, or is cut into samples in another way, so samples may be read twice or left out",
+          "the checkpoint has read {} samples of {}: {:.6g} epochs of it then, {:.6g} epochs now: the dataset has "
+          "changed, or its samples are cut differently, so samples may be read twice or skipped",
           saved[d].samples, saved[d].name, before, here);
     }
     const auto told = [&](const std::vector<DatasetUse>& use) {
@@ -43,7 +43,7 @@ std::string changed_data(const std::vector<DatasetUse>& saved, const std::vector
     };
     return fmt::format(
         "the checkpoint has read {} as its dataset {}, where this run's data begin behind {}: the blend has changed, "
-        "so samples may be read twice or left out",
+        "so samples may be read twice or skipped",
         told(saved), d + 1, told(now));
   }
   return {};

@@ -30,14 +30,14 @@ std::vector<NamedValue> Evaluation::losses(const std::shared_ptr<const Dataset>&
     e.loss_sum = from_last_stage(e.loss_sum), e.tokens = from_last_stage(e.tokens);
     for (TermSums& term : e.others) term.sum = from_last_stage(term.sum), term.weight = from_last_stage(term.weight);
   }
-  if (e.tokens == 0) log::warn("no label of the {} samples evaluated counts: the loss is 0", samples);
+  if (e.tokens == 0) log::warn("all labels of the {} evaluated samples are masked: the loss is 0", samples);
   std::vector<NamedValue> out = {{step_.terms[0], e.mean()}};
   for (const TermSums& term : e.others)
     if (term.weight != 0) out.push_back({term.name, term.sum / term.weight});
   return out;
 }
 
-// What the first rank of the last stage has, where others have nothing or the same.
+// Broadcasts the value of the first rank of the last stage. Other ranks have no value, or the same one.
 double Evaluation::from_last_stage(double x) {
   const Mesh& mesh = step_.plan.mesh;
   const Coord one = mesh.at(Coord{}, groups::pipeline, mesh.n(groups::pipeline) - 1);

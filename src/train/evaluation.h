@@ -1,4 +1,4 @@
-// The samples that a rank reads, and the losses on a set that the model is not trained on.
+// The samples that a rank reads, and the losses on a validation or test set.
 #pragma once
 #include <memory>
 
@@ -9,7 +9,7 @@
 
 namespace megalith {
 
-// How the rank at `coord` reads its share of a set, from the sample `first` of all ranks on.
+// How the rank at `coord` reads its part of a set. `first`: the first sample that all ranks together read.
 LoaderConfig rank_loader_config(const Options& options, const Mesh& mesh, const Coord& coord, Split split, i64 first);
 
 class Evaluation {
@@ -17,8 +17,9 @@ class Evaluation {
   Evaluation(const Options& options, const PlannedStep& step, const Coord& coord, Ranks& ranks, Trainer& trainer)
       : o_(options), step_(step), coord_(coord), ranks_(ranks), trainer_(trainer) {}
 
-  // The mean losses, by name, over --eval-iters global batches, or over the `whole` set. The batches come after those
-  // of `done` evaluations before, if the set has as many. To be called by all ranks; the same on all.
+  // The mean losses, by name, over --eval-iters global batches, or over the `whole` set. Reading starts after the
+  // batches of `done` earlier evaluations, if the set has that many. All ranks call it; the result is the same on
+  // all.
   std::vector<NamedValue> losses(const std::shared_ptr<const Dataset>& set, i64 done, bool whole);
 
  private:

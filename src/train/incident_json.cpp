@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// JSON has no numbers for these.
+// JSON has no NaN or infinity.
 ordered_json number(double x) {
   if (std::isfinite(x)) return x;
   return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
@@ -32,7 +32,7 @@ ordered_json json_of(const IncidentReport& i) {
   const NonFinite& f = i.first->what;
   ordered_json j{{"rank", i.first->rank},
                  {"data_parallel_rank", i.data_parallel_rank},
-                 {"micro_batch", f.when.micro_batch},  // -1: before the first
+                 {"micro_batch", f.when.micro_batch},  // -1: before the first micro-batch
                  {"phase", f.phase},
                  {"layer", f.layer},
                  {"module", f.module},
@@ -87,10 +87,10 @@ const DataRankLoss* IncidentReport::worst() const {
 }
 
 std::string IncidentReport::cause_text() const {
-  if (!first) return "run again, each number of its forward and backward is finite";
+  if (!first) return "all numbers of its forward and backward are finite when it runs again";
   const NonFinite& f = first->what;
   std::string out =
-      fmt::format("the first number that is not finite is on rank {}, {}, tensor {} ({} of {} numbers)", first->rank,
+      fmt::format("the first non-finite number is on rank {}, {}, tensor {} ({} of {} numbers)", first->rank,
                   f.layer >= 0 ? fmt::format("layer {}", f.layer) : "no layer", f.tensor, f.count, f.elements);
   if (document)
     out += fmt::format(", document {} of {}", document->document, document->prefix);

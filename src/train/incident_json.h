@@ -1,4 +1,4 @@
-// What is known of an incident, and how it is told: as lines of the log, and as the file that `megalith blame` reads.
+// The facts about an incident, as lines of the log and as the file that `megalith blame` reads.
 #pragma once
 #include <optional>
 #include <string>
@@ -20,15 +20,15 @@ struct IncidentReport {
   std::vector<SampleRead> samples;
   bool is_replayed = false;
   std::optional<FoundOnRank> first;
-  // Of the first number that is not finite:
+  // Of the first non-finite number:
   i64 data_parallel_rank = 0;
-  const SampleRead* sample = nullptr;  // of `samples`; nullptr: it is of none alone
+  const SampleRead* sample = nullptr;  // one of `samples`; nullptr: the number belongs to no single sample
   const DocumentPart* document = nullptr;
-  std::optional<i64> token;  // the id there
+  std::optional<i64> token;  // the id at that position
 
-  // Finds those, from the samples.
+  // Sets these members from the samples.
   void place(const Mesh& mesh, int ranks, const Dataset& dataset, const LoaderConfig& config);
-  const DataRankLoss* worst() const;  // the one furthest from the others' median; nullptr: losses are not known
+  const DataRankLoss* worst() const;  // the one furthest from the median of the others; nullptr: losses are unknown
   std::string cause_text() const;
   std::string spike_text() const;
 };

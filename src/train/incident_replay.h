@@ -1,5 +1,5 @@
-// Runs an iteration's forward and backward again, and finds the first number that is not finite on any rank. Leaves no
-// trace: what the model keeps from step to step is put back.
+// Runs an iteration's forward and backward again, and finds the first non-finite number on any rank. It restores all
+// state that the model keeps between steps.
 #pragma once
 #include <optional>
 
@@ -20,12 +20,12 @@ struct ReplaySite {
   const PlannedStep& step;
   const Coord& coord;
   Interpreter& interpreter;
-  RunWatches& watches;  // what the interpreter is told of at other times
+  RunWatches& watches;  // the interpreter's watches outside the replay
   Trainer& trainer;
   Ranks& ranks;
 };
 
-// To be called by all ranks, with no step under way. `config`: this rank's, from the iteration's first sample on.
+// All ranks call it, and no step may be running. `config`: this rank's, from the iteration's first sample on.
 std::optional<FoundOnRank> replay(const ReplaySite& site, std::shared_ptr<const Dataset> dataset,
                                   const LoaderConfig& config, i64 micro_batches);
 

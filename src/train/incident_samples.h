@@ -1,4 +1,4 @@
-// What an iteration read: each sample with its place in the step and the documents that it is cut from.
+// The samples of an iteration, each with its position in the step and its documents.
 #pragma once
 #include <memory>
 #include <vector>
@@ -10,15 +10,15 @@ namespace megalith {
 
 struct SampleRead {
   i64 data_parallel_rank = 0, micro_batch = 0, row = 0;
-  i64 sample = 0;  // how many samples were consumed before it
-  i64 index = -1;  // in the dataset; -1: a row that fills the last batch
+  i64 sample = 0;  // number of samples consumed before it
+  i64 index = -1;  // in the dataset; -1: a row that pads the last batch
   std::vector<DocumentPart> documents{};
 };
 
-// Of all data-parallel ranks, in their order. `config`: of one rank, from the iteration's first sample on.
+// The samples of all data-parallel ranks, in rank order. `config`: of one rank, from the iteration's first sample on.
 std::vector<SampleRead> samples_read(const Dataset& dataset, const LoaderConfig& config, i64 micro_batches);
 
-// The document that holds a position of the sample; nullptr if it is not known.
+// The document at a position of the sample. nullptr if unknown.
 const DocumentPart* document_at(const SampleRead& sample, i64 position);
 
 }  // namespace megalith

@@ -9,7 +9,7 @@
 
 namespace megalith {
 
-static constexpr i64 kMost = 1000;  // incidents of a process
+static constexpr i64 kMost = 1000;  // incidents that one process writes
 
 Incidents::Incidents(const Options& options, const ReplaySite& site, std::shared_ptr<const Dataset> train, bool in_step)
     : o_(options),
@@ -48,7 +48,7 @@ std::string Incidents::take(const RunState& state, const StepResult& r) {
     if (out.first) out.place(mesh, site_.ranks.size(), *train_, config);
     if (site_.ranks.rank() == 0 && !o_.train.save.empty()) write(out);
   } catch (const std::exception& e) {
-    log::warn("iteration {}: its incident cannot be written: {}", state.iteration, one_line(e));
+    log::warn("iteration {}: cannot write its incident: {}", state.iteration, one_line(e));
   }
   return cause(out);
 }

@@ -1,5 +1,5 @@
-// Iterations whose loss or gradient is not finite, or far above those of the last steps: each is told with its cause,
-// as far as it can be found, and goes to SAVE/incidents/iter_0001234.json.
+// Finds iterations whose loss or gradient norm is not finite, or far above that of recent steps. Each one goes to the
+// log and to SAVE/incidents/iter_0001234.json, with its cause if one is found.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,13 +12,13 @@ namespace megalith {
 
 class Incidents {
  public:
-  // `in_step`: all ranks finish a step before one starts the next. So they can speak to one another, and what the
-  // step began with is still there.
+  // `in_step`: all ranks finish a step before any rank starts the next. Then ranks can communicate, and the step's
+  // initial state still exists.
   Incidents(const Options& options, const ReplaySite& site, std::shared_ptr<const Dataset> train, bool in_step);
 
-  // Says in the result whether it is a spike. After each step.
+  // Sets in the result whether it is a spike. Called after each step.
   void judge(StepResult& result);
-  // Writes the incident, if it is one. Returns its cause: "" where there is none. Of all ranks after each step.
+  // Writes the incident, if there is one, and returns its cause, else "". All ranks call it after each step.
   std::string take(const RunState& state, const StepResult& result);
 
  private:

@@ -1,4 +1,5 @@
-// Warnings about flags that free a device's memory, where the host's is the only one.
+// Warnings about flags that move data from the device's memory to the host's, on a device that has only the host's
+// memory.
 #pragma once
 #include "plan/interpreter.h"
 #include "settings/options.h"

@@ -18,7 +18,7 @@ i32 special_token(const Tokenizer& tokenizer, const char* text) {
   return id;
 }
 
-// By id whether a token goes on with a word: "##ing".
+// For each token id: whether the token continues a word, as "##ing" does.
 std::vector<bool> word_parts(const Tokenizer& tokenizer) {
   std::vector<bool> out;
   for (i32 id = 0; id < tokenizer.vocab_size(); ++id)

@@ -5,8 +5,8 @@
 
 namespace megalith {
 
-// Error also if the tokenizer lacks [CLS], [SEP], [MASK] or [PAD]. Without a tokenizer made-up data have ids of their
-// own for those: the last four.
+// Error also if the tokenizer lacks [CLS], [SEP], [MASK] or [PAD]. Without a tokenizer, synthetic data use the last
+// four ids for them.
 Datasets open_bert_data(const Options& options, const SampleCounts& counts);
 
 }  // namespace megalith

@@ -17,11 +17,11 @@ static std::string chats_line(Split split, const SftReport& r, i64 seq_length) {
                   name_of(split), r.conversations, r.tokens, 100.0 * double(r.trained) / double(r.tokens), r.samples,
                   seq_length, 100.0 * double(r.tokens) / places);
   if (r.too_long > 0) line += fmt::format("; {} too long, {} tokens lost", r.too_long, r.lost_tokens);
-  if (r.left_out > 0) line += fmt::format("; {} left out", r.left_out);
+  if (r.left_out > 0) line += fmt::format("; {} skipped", r.left_out);
   return line;
 }
 
-// Texts that a run tokenizes itself bring their special tokens along.
+// The configuration of a tokenizer that adds no special tokens. The texts of this run already contain them.
 static TokenizerConfig bare(TokenizerConfig config) {
   config.hf_no_special_tokens = true;
   return config;
@@ -29,19 +29,20 @@ static TokenizerConfig bare(TokenizerConfig config) {
 
 static Datasets open_chats(const Options& o, const SampleCounts& counts) {
   TokenizerConfig t = bare(o.tokenizer);
-  t.special_tokens_in_text = true;  // the template writes them
+  t.special_tokens_in_text = true;  // the template adds them
   const auto tokenizer = make_tokenizer(t);
   const chat::ChatFormat format = chat::find_chat_format(o.data.sft_prompt_format, t, o.data.sft_date);
   for (const std::string& mark : format.marks)
     if (tokenizer->find(mark) == Tokenizer::kNone)
-      log::warn("the tokenizer has no token {}, which {} writes: it becomes several", mark, format.text.where());
+      log::warn("the tokenizer has no token {}, which {} writes: the text becomes several tokens", mark,
+                format.text.where());
   const auto read = [&](const std::string& file) {
     auto chats = std::make_shared<Conversations>(
         chat::read_chats(file, format, *tokenizer, {o.data.sft_skip_bad_lines, tokenizer->eod()}));
-    if (chats->refused > 0) log::warn("{}: {} lines are left out (--sft-skip-bad-lines)", file, chats->refused);
+    if (chats->refused > 0) log::warn("{}: {} lines are skipped (--sft-skip-bad-lines)", file, chats->refused);
     for (const auto& [name, count] : chats->unread)
-      log::warn("{}: \"{}\" stands {} times, but the template does not read it: it is no part of the text", file, name,
-                count);
+      log::warn("{}: \"{}\" occurs {} times, but the template does not read it: the text does not contain it", file,
+                name, count);
     return std::shared_ptr<const Conversations>(std::move(chats));
   };
   const auto tell = [&](Split split, const SftReport& r) { log::say("{}", chats_line(split, r, o.data.seq_length)); };

@@ -28,11 +28,11 @@ int stage_of(const Options& o, const Ranks& ranks) {
   return mesh.place(mesh.coord(ranks.rank()), groups::pipeline);
 }
 
-// Says what becomes of evaluations where there is less to evaluate on than was asked for.
+// Warns, or adjusts the sets, if there is less validation data than the flags ask for.
 static void settle_validation(const Options& o, Datasets& sets) {
   const auto drop_empty = [](std::shared_ptr<const Dataset>& set) {
     if (!set || set->size() > 0) return;
-    log::say("> a validation set has too few tokens for a sample: it goes on without");
+    log::say("> a validation set has too few tokens for a sample: the run continues without it");
     set = nullptr;
   };
   drop_empty(sets.valid);
@@ -59,7 +59,7 @@ static Datasets open_data(const Options& o, const SampleCounts& counts) {
 
 Datasets open_data(const Options& o, Ranks& ranks, const SampleCounts& counts) {
   Datasets datasets;
-  const bool builds = ranks.place().local_rank == 0;  // a host's first rank writes the index, the others read it
+  const bool builds = ranks.place().local_rank == 0;  // the first rank of a host writes the index, the others read it
   for (const bool turn : {true, false})
     on_all_ranks(ranks, [&] {
       if (builds == turn) datasets = open_data(o, counts);
@@ -70,7 +70,7 @@ Datasets open_data(const Options& o, Ranks& ranks, const SampleCounts& counts) {
 static void check_sizes_to_come(const BatchSizes& sizes, i64 consumed) {
   for (const i64 size : sizes.from(consumed))
     check(size > 0 && size % sizes.at_once() == 0,
-          "a global batch of {}, to come after {} samples, is not divisible by the {} sequences of all ranks in a "
+          "the global batch of {} after {} samples is not divisible by the {} sequences of all ranks in a "
           "micro-batch: change the batch sizes, --micro-batch-size or the number of ranks",
           size, consumed, sizes.at_once());
 }
@@ -88,29 +88,31 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks, const St
   SavePlaces places;
   on_all_ranks(ranks, [&] {
     check(o.model.padded_vocab_size > 0,
-          "the vocabulary's size is not known: give --vocab-size, or a tokenizer with --tokenizer-type");
+          "the vocabulary size is unknown: give --vocab-size, or a tokenizer with --tokenizer-type");
     if (!o.train.dry_run) check_sizes(o, backend), places = take_save_places(o.train, ranks.rank());
   });
   start = choose_start(o, ranks, {}, ahead.compared);
-  say_age(o, "it is known where to go on", ahead.began);
+  say_age(o, "the checkpoint to start from is chosen", ahead.began);
   on_all_ranks(ranks, [&] {
     step = planned ? std::move(*planned) : plan_step(step_spec(o, stage_of(o, ranks)), backend);
     if (ahead.find_room) {
       ahead.find_room(step.plan.arena_bytes);
-      say_age(o, "the device has room", ahead.began);
+      say_age(o, "the device has enough free memory", ahead.began);
     }
-    if (!o.train.dry_run) check_memory(o, need(), backend, ranks.place());  // first: an index may take long to build
+    if (!o.train.dry_run)
+      check_memory(o, need(), backend, ranks.place());  // first, because an index may take long to build
   });
-  if (!o.train.dry_run || ranks.size() == 1) connect_ranks(step, backend, ranks);  // on paper it only counts
-  say_age(o, "the step is planned, and the ranks' devices are connected", ahead.began);
+  if (!o.train.dry_run || ranks.size() == 1)
+    connect_ranks(step, backend, ranks);  // a dry run of several ranks only counts
+  say_age(o, "the step is planned, and all devices are connected", ahead.began);
   on_all_ranks(ranks, [&] { check_sizes_to_come(BatchSizes(o), start->progress().state.consumed_samples); });
   const SampleCounts asked = sample_counts(run_length(o, start->progress().state));
-  Datasets datasets;  // a plan needs no files: a dry run may be made before there is any data
-  const bool is_masked = o.model.architecture != Architecture::gpt;  // its index takes long
+  Datasets datasets;  // a plan needs no files, so a dry run works before there is any data
+  const bool is_masked = o.model.architecture != Architecture::gpt;  // its index takes long to build
   if (!o.train.dry_run || (o.data.mock_data && !is_masked))
     datasets = open_data(o, ranks, asked);
   else if (const std::string missing = missing_data(o.data); !missing.empty())
-    log::say("> {} is not there: a dry run needs no data, the run itself will", missing);
+    log::say("> {} does not exist: a dry run needs no data, but the run itself needs it", missing);
   MemoryNeed total;
   on_all_ranks(ranks, [&] {
     if (o.train.print_graph) log::say("{}", print(step.graphs.front()));

@@ -1,4 +1,4 @@
-// A run's start: everything is checked and opened before memory is taken.
+// The start of a run: it checks and opens everything before it allocates memory.
 #pragma once
 #include "comm/ranks.h"
 #include "data/build_datasets.h"
@@ -15,25 +15,25 @@ namespace megalith {
 struct Opened {
   RunStart start;
   PlannedStep step;
-  SampleCounts asked;  // of the datasets
+  SampleCounts asked;  // number of samples of the datasets
   Datasets datasets;
   MemoryNeed need;
-  SavePlaces places;  // that it saves into
+  SavePlaces places;  // the directories that the run saves into
   double began = 0;   // StartAhead::began
 };
 
-// To be called by all ranks. Prints the plan's report. Error, on all ranks, if a rank finds something wrong: sizes,
-// memory, data, the place to save, what is to be loaded. `planned`: by a rank that has stood by.
+// All ranks call it. Prints the plan report. Error, on all ranks, if a rank finds a mistake in sizes, memory, data,
+// the save directory or the checkpoint. `planned`: the step of a rank that was on standby.
 Opened open_run(const Options& options, const Backend& backend, Ranks& ranks, const StartAhead& ahead = {},
                 std::optional<PlannedStep> planned = {});
 
-// To be called by all ranks.
+// All ranks call it.
 void connect_ranks(const PlannedStep& step, const Backend& backend, Ranks& ranks);
 
-// To be called by all ranks. So many samples of what the options name; the training set is there.
+// All ranks call it. `counts`: samples of each set. The training set always exists.
 Datasets open_data(const Options& options, Ranks& ranks, const SampleCounts& counts);
 
-Coord coord_of(const Plan& plan, const Ranks& ranks);      // of this rank; the origin where a plan is for one
-int stage_of(const Options& options, const Ranks& ranks);  // of the pipeline; 0 in a dry run
+Coord coord_of(const Plan& plan, const Ranks& ranks);      // of this rank; the origin if the plan is for one rank
+int stage_of(const Options& options, const Ranks& ranks);  // pipeline stage of this rank; 0 in a dry run
 
 }  // namespace megalith

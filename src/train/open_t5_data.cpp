@@ -10,7 +10,7 @@
 namespace megalith {
 namespace {
 
-// By id whether a token goes on with a word: "##ing".
+// For each token id: whether the token continues a word, as "##ing" does.
 std::vector<bool> goes_on(const Tokenizer& tokenizer) {
   std::vector<bool> out;
   for (i32 id = 0; id < tokenizer.vocab_size(); ++id)

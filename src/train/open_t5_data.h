@@ -5,8 +5,8 @@
 
 namespace megalith {
 
-// Error also if the tokenizer has no sentinels (<extra_id_0>, ..), or no token for a text's end. Without a tokenizer
-// made-up data have ids of their own for those: the last ones.
+// Error also if the tokenizer has no sentinels (<extra_id_0>, ..), or no end-of-text token. Without a tokenizer,
+// synthetic data use the last ids for them.
 Datasets open_t5_data(const Options& options, const SampleCounts& counts);
 
 }  // namespace megalith

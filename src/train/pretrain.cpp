@@ -16,16 +16,16 @@
 
 namespace megalith {
 
-// Beside the training of the ranks whose place this one may take. Its endpoint's port is theirs, as is the place to
-// save.
+// Runs while other ranks train, until this rank takes over from one of them. The endpoint's port and the save
+// directory stay theirs meanwhile.
 static PlannedStep stand_by(const Options& o, const Backend& backend, Ranks& ranks, StartAhead& ahead) {
   PlannedStep step;
   on_all_ranks(ranks, [&] { step = plan_step(step_spec(o, stage_of(o, ranks)), backend); });
   connect_ranks(step, backend, ranks);
-  say_age(o, "it stands by");
+  say_age(o, "this rank is on standby");
   ahead.take_over();
   ahead.began = steady_seconds();
-  say_age(o, "it takes over", ahead.began);
+  say_age(o, "this rank takes over", ahead.began);
   return step;
 }
 
@@ -33,15 +33,16 @@ int pretrain(Options options, const Backend& backend, Ranks& ranks, StartAhead a
   if (ranks.size() > 1)
     check_agreement(ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}});
   const TrainConfig& t = options.train;
-  say_age(options, "the device is there");
+  say_age(options, "the device is open");
   check(t.timing_log_level <= 2, "--timing-log-level {}: want 0, 1 or 2", t.timing_log_level);
-  check(t.spike_threshold >= 0, "--spike-threshold {} must not be negative (0: no spike is told)", t.spike_threshold);
+  check(t.spike_threshold >= 0, "--spike-threshold {} must not be negative (0: no spike is reported)",
+        t.spike_threshold);
   on_all_ranks(ranks, [&] { check_faults(t.inject, t.inject_allowed, ranks.size(), backend.name() == "cpu"); });
   std::optional<PlannedStep> planned;
   if (ahead.take_over) planned = stand_by(options, backend, ranks, ahead);
   say_notes(options);
   warn_of_one_memory(options, backend);
-  std::unique_ptr<Endpoint> endpoint;  // first: a port that is taken is told before anything is planned
+  std::unique_ptr<Endpoint> endpoint;  // first, so that a port in use is an error before planning
   if (!options.train.dry_run) on_all_ranks(ranks, [&] { endpoint = open_endpoint(options, ranks.place()); });
   Opened run = open_run(options, backend, ranks, ahead, std::move(planned));
   if (options.train.dry_run) return 0;

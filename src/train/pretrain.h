@@ -7,8 +7,8 @@
 
 namespace megalith {
 
-// What a run's end means for the process's exit code: 0 also for --exit-interval and --exit-duration-in-mins. All ranks
-// call it, with options that are the same but for what the launcher says of the place.
+// Returns the process's exit code: 0 also after --exit-interval and --exit-duration-in-mins. All ranks call it, with
+// options that differ only in the launcher's values.
 int pretrain(Options options, const Backend& backend, Ranks& ranks, StartAhead ahead = {});
 
 }  // namespace megalith

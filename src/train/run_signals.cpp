@@ -6,7 +6,7 @@
 namespace megalith {
 namespace {
 
-// A signal handler knows nothing but its number: this is what it can reach.
+// The state that a signal handler reaches. Its only argument is the signal's number.
 struct Word {
   std::atomic<i64> saves{0};
   std::atomic<int> leaving{0}, leaves{SIGTERM};
@@ -67,7 +67,7 @@ EarlySignals::~EarlySignals() {
 RunSignals::RunSignals(int leaves, bool named) {
   Word& w = word();
   w.leaves = leaves;
-  if (leaves == SIGUSR1 && w.saves.exchange(0) > 0) on_signal(SIGUSR1);  // it came before this was known
+  if (leaves == SIGUSR1 && w.saves.exchange(0) > 0) on_signal(SIGUSR1);  // it came before the flag was read
   for (const int signal : std::set{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, leaves}) {
     const struct sigaction before = handler_of(signal);
     const bool is_ignored = before.sa_handler == SIG_IGN;

@@ -1,9 +1,9 @@
-// The signals by which a user, or a cluster's scheduler, tells a run that trains to save or to leave. While this object
-// lives they only leave word here; the training loop looks at it between steps.
+// The signals that ask a training run to save or to stop, from a user or a cluster's scheduler. While this object
+// lives, a signal only sets state, which the training loop reads between steps.
 //
-//   SIGTERM or another --exit-signal, SIGINT    leave
-//   SIGUSR2, also as --exit-signal              leave, and be started again
-//   SIGUSR1                                     save and go on
+//   SIGTERM or another --exit-signal, SIGINT    stop
+//   SIGUSR2, also as --exit-signal              stop, and ask to be started again
+//   SIGUSR1                                     save and continue
 #pragma once
 #include <signal.h>
 
@@ -13,8 +13,8 @@
 
 namespace megalith {
 
-// For as long as the process may train, from its start to its end: SIGUSR1 and SIGUSR2, which would end it, leave word
-// for the RunSignals to come, and after that mean nothing.
+// Lives as long as the process may train. SIGUSR1 and SIGUSR2 would end the process: before RunSignals exists they
+// are kept for it, and after it they are ignored.
 class EarlySignals {
  public:
   EarlySignals();
@@ -29,17 +29,17 @@ class EarlySignals {
 
 class RunSignals {
  public:
-  // `leaves`: --exit-signal, whatever it means otherwise. A signal that the process was started to ignore stays
-  // ignored, unless it is that one and the user has `named` it. A second SIGINT ends the process, as the first would
-  // have without this object.
+  // `leaves`: --exit-signal; it overrides the signal's other meaning. A signal that was ignored at the process's
+  // start stays ignored, unless it is `leaves` and the user has `named` it. A second SIGINT ends the process, as the
+  // first would without this object.
   RunSignals(int leaves, bool named);
   ~RunSignals();
   RunSignals(const RunSignals&) = delete;
   RunSignals& operator=(const RunSignals&) = delete;
 
-  i64 saves() const;    // how many times SIGUSR1 has come
-  int leaving() const;  // the first signal to leave that has come, or 0
-  // Those that stay ignored. SIGINT is none: a script's background jobs have it so.
+  i64 saves() const;    // number of SIGUSR1 so far
+  int leaving() const;  // the first signal that asked to stop, or 0
+  // The signals that stay ignored, without SIGINT: shells start background jobs with SIGINT ignored.
   const std::vector<int>& ignored() const { return ignored_; }
 
  private:

@@ -1,4 +1,4 @@
-// Which of the ranks' counts of "save" (SIGUSR1) are new requests.
+// Decides which counts of SIGUSR1, one of each rank, are new requests to save.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -9,9 +9,9 @@ namespace megalith {
 
 class SaveRequests {
  public:
-  // At each look. `told`: how often each rank was told so far; `minutes`: by one clock for all. What is sent to all
-  // ranks reaches each in its own time: those that catch up with the others within a while, or by the next look, were
-  // told the same.
+  // Called at each exchange. `told`: the number of requests that each rank has received; `minutes`: from one clock
+  // for all ranks. A signal to all ranks reaches each at another time. So ranks that reach the others' count within
+  // kSame minutes, or by the next exchange, make no new request.
   bool anew(const std::vector<i64>& told, double minutes) {
     told_.resize(told.size());
     ++looks_;

@@ -16,16 +16,16 @@ namespace {
 struct FullestRank {
   i64 bytes = 0;
   int stage = 0;
-  std::string report;  // of its plan; empty: it is not said
+  std::string report;  // of its plan; empty: not printed
 };
 
-// "168 products of 56 linear layers read codes in each micro-batch"; empty: none does.
+// "168 products of 56 linear layers read codes in each micro-batch". Empty if no product does.
 std::string codes_text(const PlannedStep& step) {
   const QuantizeReport& q = step.quantized;
   if (q.layers == 0) return {};
   std::string out = fmt::format("{} products of {} linear layers{} read codes in each micro-batch", q.products,
                                 q.layers, step.pipeline ? " of this stage" : "");
-  if (!q.others.empty()) out += fmt::format("; as without it: {}", fmt::join(q.others, ", "));
+  if (!q.others.empty()) out += fmt::format("; not quantized: {}", fmt::join(q.others, ", "));
   return out;
 }
 
@@ -35,7 +35,7 @@ FullestRank in_dry_run(StagePlans& plans, const MemoryNeed& need, bool resumes) 
   return {full.need.total(), full.stage, plan_report(o, plans.at(full.stage), full.need)};
 }
 
-// Of the ranks that run; known to rank 0.
+// The fullest of the running ranks. Only rank 0 knows it.
 FullestRank of_ranks(const Options& o, const PlannedStep& step, const MemoryNeed& need, Ranks& ranks) {
   const std::string report = o.train.log_level == LogLevel::debug ? plan_report(o, step, need) : "";
   const int stage = step.pipeline ? step.pipeline->spec.stage : 0;

@@ -1,4 +1,5 @@
-// Says what a run will take before it starts: the plan of its fullest rank, the head of the log, the seconds foretold.
+// Prints what a run will need before it starts: the plan of the fullest rank, the log's header, the predicted step
+// time.
 #pragma once
 #include "comm/ranks.h"
 #include "planner/memory_need.h"
@@ -6,7 +7,7 @@
 
 namespace megalith {
 
-// `need`: this rank's. In a dry run all stages of a pipeline are planned here. All ranks call it.
+// `need`: of this rank. In a dry run this process plans all pipeline stages. All ranks call it.
 void say_plan(const Options& options, const PlannedStep& step, const MemoryNeed& need, const RunStart& start,
               const Backend& backend, Ranks& ranks);
 

@@ -1,4 +1,4 @@
-// What a rank does before it is known where its run goes on.
+// What a rank does before the checkpoint to start from is chosen.
 #pragma once
 #include <functional>
 
@@ -8,12 +8,13 @@
 namespace megalith {
 
 struct StartAhead {
-  ComparedSnapshots* compared = nullptr;  // snapshots, beside what came before
-  // Of a rank that stands by (`megalith launch --standby`). It plans and connects its device. Then it waits until it
-  // is to take over, and later until the ranks before have left so many bytes of the device.
+  ComparedSnapshots* compared = nullptr;  // the snapshots, compared with those of other ranks
+  // For a standby rank (`megalith launch --standby`), which has planned its step and connected its device. take_over
+  // waits for the order to take over. find_room waits until the former ranks have freed this much memory of the
+  // device.
   std::function<void()> take_over{};
   std::function<void(i64 bytes)> find_room{};
-  double began = 0;  // when it took over, on the steady clock; 0: it began with its process
+  double began = 0;  // time of the takeover, on the steady clock; 0: the process's start
 };
 
 }  // namespace megalith

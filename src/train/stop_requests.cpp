@@ -11,7 +11,7 @@
 namespace megalith {
 namespace {
 
-constexpr double kBetweenLooks = 0.05;  // seconds, where steps are shorter
+constexpr double kBetweenLooks = 0.05;  // seconds between exchanges, if steps are shorter
 
 int number_of(ExitSignal signal) {
   constexpr int kNumbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
@@ -22,7 +22,8 @@ std::string name_of(int signal) { return fmt::format("SIG{}", sigabbrev_np(signa
 
 }  // namespace
 
-// Of the first rank also: its minutes, by which all judge the time, and the iterations until the next look.
+// What a rank sends. `minutes` and `stride` count from the first rank only: its clock, and the iterations until the
+// next exchange.
 struct StopRequests::Word {
   i64 saves = 0;
   int signal = 0;
@@ -45,7 +46,7 @@ StopRequests::StopRequests(const Options& options, Ranks& ranks)
   std::vector<std::string> ignored;
   for (const int signal : signals_.ignored()) ignored.push_back(name_of(signal));
   if (!ignored.empty())
-    log::say("  {} stays ignored, as when the program was started: --exit-signal names one that acts all the same",
+    log::say("  {} stays ignored, as when the program was started: a signal in --exit-signal is never ignored",
              fmt::join(ignored, ", "));
 }
 
@@ -57,7 +58,7 @@ bool StopRequests::look(i64 iteration) {
   to_save_ = false;
   if (iteration < next_) return false;
   const auto now = std::chrono::steady_clock::now();
-  // A run may begin at any iteration: how long its steps take is known from the second look on.
+  // The time of a step is known from the second exchange on, as a run may begin at any iteration.
   const double seconds = looked_at_ < 0
                              ? kBetweenLooks
                              : std::chrono::duration<double>(now - looked_).count() / double(iteration - looked_at_);
@@ -86,7 +87,7 @@ std::string StopRequests::reason() const {
 }
 
 int StopRequests::exit_code(bool is_saved) const {
-  if (signal_ == SIGUSR2) return kRequeue;  // also where it is --exit-signal: whoever sends it knows it by that
+  if (signal_ == SIGUSR2) return kRequeue;  // also if it is --exit-signal: its senders expect this code
   const bool is_polite = signal_ == exit_signal_ || signal_ == SIGTERM;
   return is_polite && is_saved ? 0 : 128 + signal_;
 }

@@ -13,35 +13,36 @@
 
 namespace megalith {
 
-// The exit code that asks for the run to be started again: by custom in HTCondor, by RequeueExit in Slurm. A run that a
-// signal ends has code 0 if its state is saved, else 128 + the signal. SIGINT always gives the latter.
+// The exit code that asks for a restart: HTCondor uses it by custom, Slurm by RequeueExit. A run that a signal stops
+// exits with 0 if its state is saved, else with 128 + the signal. After SIGINT it is always 128 + SIGINT.
 inline constexpr int kRequeue = 85;
 
 class StopRequests {
  public:
   StopRequests(const Options& options, Ranks& ranks);
 
-  // To be called by all ranks between steps. Whether there is something to do after `iteration`, the last one started.
+  // All ranks call it between steps. Returns whether there is a request to act on after `iteration`, the last one
+  // started.
   bool look(i64 iteration);
 
-  bool to_save() const { return to_save_; }                      // as look() found last
-  bool to_leave() const { return signal_ != 0 || time_is_up_; }  // from then on
-  int signal() const { return signal_; }                         // to leave by, or 0
-  std::string reason() const;                                    // to leave: "after 3.210 minutes"
-  // The process's, when it leaves by a signal, its state saved or not.
+  bool to_save() const { return to_save_; }                      // at the last look()
+  bool to_leave() const { return signal_ != 0 || time_is_up_; }  // true from then on
+  int signal() const { return signal_; }                         // that stops the run, or 0
+  std::string reason() const;                                    // why the run stops: "after 3.210 minutes"
+  // The process's exit code if a signal stopped it.
   int exit_code(bool is_saved) const;
 
  private:
-  // What one rank tells the others, as text.
+  // What one rank sends to the others, as text.
   struct Word;
   double minutes() const;  // since this object was made
 
   Ranks& ranks_;
   int exit_signal_;
-  double most_minutes_;  // 0: any number
+  double most_minutes_;  // 0: no limit
   RunSignals signals_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now(), looked_{};
-  i64 looked_at_ = -1, next_ = 0;  // iterations; -1: it has not looked yet
+  i64 looked_at_ = -1, next_ = 0;  // iterations; -1: no exchange yet
   SaveRequests requests_;
   bool to_save_ = false, time_is_up_ = false;
   int signal_ = 0;

@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// The first of the texts that is a token.
+// The first of these texts that is a token.
 static i32 first_token(const Tokenizer& tokenizer, std::initializer_list<const char*> texts, i32 otherwise) {
   for (const char* text : texts)
     if (const i32 id = tokenizer.find(text); id != Tokenizer::kNone) return id;
@@ -18,8 +18,7 @@ T5Tokens t5_tokens(const Tokenizer& tokenizer) {
   out.pad = first_token(tokenizer, {"[PAD]", "<pad>"}, std::max(0, tokenizer.pad()));
   out.bos = first_token(tokenizer, {"[CLS]"}, tokenizer.bos() == Tokenizer::kNone ? out.pad : tokenizer.bos());
   out.eos = first_token(tokenizer, {"[SEP]", "</s>"}, tokenizer.eod());
-  check(out.eos != Tokenizer::kNone,
-        "the tokenizer has no token for the end of a text, [SEP] or </s>: give another one");
+  check(out.eos != Tokenizer::kNone, "the tokenizer has no end-of-text token, [SEP] or </s>: give another tokenizer");
   for (i64 i = 0;; ++i) {
     const i32 id = tokenizer.find(sentinel_name(i));
     if (id != Tokenizer::kNone) out.sentinels.push_back(id);
@@ -29,7 +28,7 @@ T5Tokens t5_tokens(const Tokenizer& tokenizer) {
 
 T5Tokens last_t5_tokens(i64 vocab_size) {
   constexpr i64 kSpecial = 3;
-  check(vocab_size > 2 * kSpecial, "made-up data of a T5 with a vocabulary of {}: give --vocab-size 8 or more",
+  check(vocab_size > 2 * kSpecial, "synthetic data for a T5 with a vocabulary of {}: give --vocab-size 8 or more",
         vocab_size);
   const i64 sentinels = std::min(kMostSentinels, (vocab_size - kSpecial) / 2);
   const auto first = i32(vocab_size - kSpecial - sentinels);

@@ -1,4 +1,4 @@
-// The special tokens of T5's samples.
+// The special tokens of T5 samples.
 #pragma once
 #include <vector>
 
@@ -11,13 +11,14 @@ struct T5Tokens {
   std::vector<i32> sentinels = {};
 };
 
-inline constexpr i64 kMostSentinels = 100;  // numbers below may be missing; made-up data has no more
+inline constexpr i64 kMostSentinels = 100;  // numbers below it may be missing; synthetic data has no more
 
-// [CLS], [SEP] and [PAD], or what stands for them; sentinels <extra_id_0>, <extra_id_1>, .. as far as there are any.
-// Error without a token for a text's end.
+// [CLS], [SEP] and [PAD], or their equivalents, and the sentinels <extra_id_0>, <extra_id_1>, .. that exist. Error
+// without an end-of-text token.
 T5Tokens t5_tokens(const Tokenizer& tokenizer);
 
-// Without a tokenizer: the last ids of the vocabulary, in the order bos, eos, pad, sentinels. Error if it is too small.
+// Without a tokenizer: the last ids of the vocabulary, in the order bos, eos, pad, sentinels. Error if it is too
+// small.
 T5Tokens last_t5_tokens(i64 vocab_size);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// The loop of a run's steps.
+// The training loop.
 #include "train/training_run.h"
 
 #include <algorithm>
@@ -68,11 +68,11 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
 }
 
 RunStart TrainingRun::loaded(RunStart start) {
-  say_age(o_, "data and interpreter are there", began_);
+  say_age(o_, "data and interpreter are ready", began_);
   ledger_.enter(TimeState::load);
   RunStart filled = fill_model(o_, ranks_, std::move(start), model_);
   ledger_.enter(TimeState::init);
-  say_age(o_, "the state is there", began_);
+  say_age(o_, "the state is loaded", began_);
   return filled;
 }
 
@@ -108,7 +108,7 @@ Datasets TrainingRun::enough(Opened& run) {
 
 void TrainingRun::say_nothing_is_left() const {
   const bool counts_samples = t_.train_samples > 0;
-  log::say("  nothing is left to train: {} {} are done, --train-{} asks for {}",
+  log::say("  nothing is left to train: the run has done {} {}, --train-{} is {}",
            counts_samples ? state_.consumed_samples : state_.iteration, counts_samples ? "samples" : "iterations",
            counts_samples ? "samples" : "iters", counts_samples ? t_.train_samples : t_.train_iters);
 }
@@ -155,13 +155,13 @@ bool TrainingRun::is_left_out() const {
   return std::ranges::find(t_.iterations_to_skip, state_.iteration + trainer_.started()) != t_.iterations_to_skip.end();
 }
 
-// As in Megatron nothing else happens behind such an iteration, and schedules stay where they are.
+// As in Megatron, such an iteration does nothing else, and schedules do not advance.
 void TrainingRun::leave_out(DataLoader& loader) {
   finish_all();
   const i64 samples = sizes_.at(loader.consumed_samples());
   for (i64 m = 0; m < samples / samples_at_once(); ++m) loader.next();
   ++state_.iteration, state_.consumed_samples += samples, state_.skipped_samples += samples;
-  log::say("  iteration {}: its {} samples are left out (--iterations-to-skip)", state_.iteration, samples);
+  log::say("  iteration {}: its {} samples are skipped (--iterations-to-skip)", state_.iteration, samples);
 }
 
 bool TrainingRun::may_finish() {

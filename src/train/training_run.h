@@ -1,4 +1,4 @@
-// A training run from where it starts to its end: the loop of steps, and what is done between them.
+// A training run from its first step to its end: the training loop, and the work between steps.
 #pragma once
 #include <functional>
 #include <memory>
@@ -33,34 +33,34 @@ namespace megalith {
 
 class TrainingRun {
  public:
-  // `endpoint`: of this rank, if it has one; it outlives the run.
+  // `endpoint`: of this rank, or nullptr. It must outlive the run.
   TrainingRun(const Options& options, const Backend& backend, Ranks& ranks, Opened run, Endpoint* endpoint = nullptr);
-  int train();  // gives the exit code
+  int train();  // returns the exit code
 
  private:
   // Rebuilds the datasets if the run resumed from an older checkpoint than planned (the newest was damaged), because it
   // then needs more samples.
   Datasets enough(Opened& run);
   void say_nothing_is_left() const;
-  // Signals are what they were before as soon as all is saved.
+  // Signals get their former handlers as soon as everything is saved.
   int train_and_save();
-  // Whether the step started last can be finished now, without waiting. A rank knows that of its own device only, so
-  // not where ranks speak to each other about each step.
+  // Whether the last started step can be finished now, without waiting. A rank knows this of its own device only. So
+  // it is false if ranks communicate about each step.
   bool may_finish();
-  // What goes wrong in reading data must not cost the steps done since the last checkpoint. One of several ranks cannot
-  // save: the others wait for it within the step, until its error ends them.
+  // A failure to read data must not lose the steps since the last checkpoint. One of several ranks cannot save alone:
+  // the others wait for it in the step, until its error ends them.
   void start(DataLoader& loader);
-  // Where the step behind this one takes more, or fewer.
+  // Logs a change of the batch size at the next step.
   void say_size(i64 before) const;
   void finish_all();
-  std::optional<Fp8Scales> scales();  // of fp8, where they are told
+  std::optional<Fp8Scales> scales();  // of fp8, if they are reported
   void watch_runs();
-  // --iterations-to-skip: whether the next iteration's data are only read; reads them.
+  // --iterations-to-skip: whether the next iteration is skipped. Its data are read.
   bool is_left_out() const;
   void leave_out(DataLoader& loader);
   void finish();
   void tell_rank_losses(const StepResult& result, bool is_due);
-  // Around what is not training.
+  // Called around work that is not training.
   void pause(Away where);
   void resume();
   void validate(const std::function<void()>& f);
@@ -71,14 +71,14 @@ class TrainingRun {
   void profile(bool on);
   std::optional<double> peak() const;
   bool exits_at(i64 iteration) const { return t_.exit_interval > 0 && iteration % t_.exit_interval == 0; }
-  // Behind the step started last, something needs all steps finished: the end, or what looks at the model.
+  // Whether something after the last started step needs all steps finished: the run's end, or a reader of the model.
   bool something_is_due() const;
   // Of all data-parallel ranks, in one micro-batch.
   i64 samples_at_once() const;
   std::vector<DatasetUse> data_read() const;
-  // It begins with a checkpoint under --save.
+  // Whether the run starts from a checkpoint in --save.
   bool is_saved_start() const;
-  // That no other job has taken over where this one saves.
+  // Error if another job has taken over the save directory.
   void check_places();
   RunProgress progress(const std::vector<DatasetUse>& data) const;
   bool saves_at(i64 iteration) const { return saver_.saves_at(iteration) || save_interval_.is_due(iteration); }
@@ -91,12 +91,12 @@ class TrainingRun {
   void save();
   void save_non_persistent();
   void take_snapshot();
-  void tell_saves();  // those that ended
+  void tell_saves();  // reports the saves that ended
   void tell_memory();
-  // Until it is on disk. What failed in the background is tried once more.
+  // Returns when the state is on disk. A save that failed in the background is tried once more.
   void save_last();
   bool should_exit(const StopRequests& requests) const;
-  // 0 says that nothing is lost.
+  // 0 means that nothing is lost.
   int exit_code(const StopRequests& requests) const;
 
   const Options& o_;
@@ -111,7 +111,7 @@ class TrainingRun {
   Coord coord_;
   std::unique_ptr<Interpreter> interpreter_;
   Faults faults_;
-  RunWatches watches_;  // of the interpreter, where there are any
+  RunWatches watches_;  // of the interpreter
   bool in_step_;        // each step is finished on all ranks before the next one starts
   ModelState model_;
   RunStart start_;
@@ -133,9 +133,9 @@ class TrainingRun {
   std::optional<WeightCheck> weight_check_;  // where wanted
   StepReplay replay_;
   std::optional<RankLosses> rank_losses_;  // where wanted
-  std::unique_ptr<GpuTeller> gpu_;         // where there is an endpoint
+  std::unique_ptr<GpuTeller> gpu_;         // if there is an endpoint
   std::optional<TimingLog> timing_;        // where wanted
-  std::optional<Straggler> straggler_;     // of several ranks, where wanted
+  std::optional<Straggler> straggler_;     // only with several ranks and its flag
   SavePlaces places_;
   Saver saver_;
   Snapshots snapshots_;

@@ -1,4 +1,4 @@
-// What a run saves, when it leaves, and by which exit code.
+// The saves of a run, and how the run stops: when, and with which exit code.
 #include "base/canonical_path.h"
 #include "base/log.h"
 #include "comm/on_all_ranks.h"
@@ -22,7 +22,7 @@ RunProgress TrainingRun::progress(const std::vector<DatasetUse>& data) const {
   return {state_, recorder_.interval(), data, start_.progress().hf_config};
 }
 
-// What follows is told apart: it is lost where a later start goes on from this checkpoint.
+// The ledger counts this time apart: it is lost if a later start resumes from this checkpoint.
 void TrainingRun::save_apart(const std::function<void()>& f) {
   const TimeState before = ledger_.enter(TimeState::save_stall);
   f();
@@ -57,7 +57,7 @@ void TrainingRun::save_non_persistent() {
   resume();
 }
 
-// A device has one set of memory for copies: what is under way there ends first.
+// A device has memory for one copy of the state, so a copy in progress ends first.
 void TrainingRun::take_snapshot() {
   const TimeState before = ledger_.enter(TimeState::save_stall);
   if (!model_.on_host()) saver_.finish();
@@ -123,7 +123,7 @@ bool TrainingRun::should_exit(const StopRequests& requests) const {
 int TrainingRun::exit_code(const StopRequests& requests) const {
   const bool is_done = state_.iteration >= last_, is_lost = !t_.save.empty() && !is_saved();
   if (requests.signal() != 0 && !is_done) return requests.exit_code(is_saved());
-  if (is_lost) log::warn("the state of iteration {} could not be saved: exit code 1", state_.iteration);
+  if (is_lost) log::warn("cannot save the state of iteration {}: exit code 1", state_.iteration);
   return is_lost ? 1 : 0;
 }
 

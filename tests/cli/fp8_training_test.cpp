@@ -154,7 +154,7 @@ TEST_F(Fp8, SaysWhatReadsCodes) {
   const Ran ends =
       must(line("x", kCases[2].flags + std::string(" --num-layers 3 --first-last-layers-bf16 --no-fp8-wgrad") + plan));
   expect_said(ends, "blockwise: 12 products of 6 linear layers read codes");
-  expect_said(ends, "as without it: decoder.layers.0.self_attention.linear_q.weight");
+  expect_said(ends, "not quantized: decoder.layers.0.self_attention.linear_q.weight");
   expect_said(must(line("y", kCases[1].flags + std::string(" --train-iters 1"))),
               "codes       36 products of 12 linear layers read codes in each micro-batch");
   expect_said(must(line("x", kCases[3].flags + plan)), "--fp8-recipe mxfp8 is emulated");

@@ -162,7 +162,7 @@ TEST_F(NewUser, Tokenizers) {
                    part);
   };
   make("", "--tokenizer-type");
-  make("--tokenizer-type GPT2", "\"GPT2\" is not one we have: use one of GPT2BPETokenizer");
+  make("--tokenizer-type GPT2", "\"GPT2\" is not supported: use one of GPT2BPETokenizer");
   make("--tokenizer-type GPT2BPETokenizer", "--vocab-file");
   make("--tokenizer-type GPT2BPETokenizer --vocab-file no.json --merge-file no.txt", "no.json: no such file");
   make("--tokenizer-type HuggingFaceTokenizer --tokenizer-model meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-8B");

@@ -49,7 +49,7 @@ TEST_F(Planning, ExitCodesTellWhetherAnythingFits) {
   const Ran slow = megalith("plan " + kModel + "--gpus 4 --tokens 1e12 --max-days 1");
   EXPECT_EQ(slow.exit_code, 3);
   EXPECT_TRUE(holds(slow.out, "refused:") && holds(slow.out, "more days or money than --max-days")) << slow.out;
-  EXPECT_TRUE(holds(slow.out, "the fastest of those that take too long: ")) << slow.out;
+  EXPECT_TRUE(holds(slow.out, "the fastest layout that takes too long: ")) << slow.out;
   EXPECT_FALSE(holds(slow.out, "run:  ")) << slow.out;
   const Ran dear = megalith("plan " + kModel + "--gpus 4 --tokens 1e12 --max-cost 1 --gpu-hour-price 3");
   EXPECT_EQ(dear.exit_code, 3) << dear.out;

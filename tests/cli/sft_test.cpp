@@ -236,11 +236,11 @@ TEST_F(SftRun, SaysWhatIsWrong) {
   const std::string base = flags(dir, "--train-iters 1 ");
   expect_refused(base + "--mock-data", "--sft needs chats");
   expect_refused(base + "--data-path " + *this / "nothing.jsonl", "nothing.jsonl");
-  expect_refused(base + "--sft-tokenizer-prompt-format alpaca --data-path " + file, "alpaca is not one we have");
+  expect_refused(base + "--sft-tokenizer-prompt-format alpaca --data-path " + file, "alpaca is not supported");
   spit(file, slurp(file) + "{\"messages\": 5}\n");
   expect_refused(base + "--data-path " + file, "chats.jsonl:61: no list \"messages\"");
   const Ran skipped = must(base + "--sft-skip-bad-lines --data-path " + file);
-  EXPECT_NE((skipped.out + skipped.err).find("chats.jsonl: 1 lines are left out"), std::string::npos);
+  EXPECT_NE((skipped.out + skipped.err).find("chats.jsonl: 1 lines are skipped"), std::string::npos);
   spit(file, "");
   expect_refused(base + "--data-path " + file, "chats.jsonl");
 }

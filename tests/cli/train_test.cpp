@@ -172,7 +172,7 @@ TEST_F(Training, MockDataNeedsNoTokenizer) {
   EXPECT_NEAR(last_number(ran.out, "lm loss: "), std::log(500.0), 0.3);
   for (const std::string more :
        {"", " --dry-run", " --dry-run --optimizer-cpu-offload --pipeline-model-parallel-size 2 --world-size 2"})
-    expect_refused(go + more, "the vocabulary's size is not known: give --vocab-size");
+    expect_refused(go + more, "the vocabulary size is unknown: give --vocab-size");
 }
 
 TEST_F(Training, CountsInSamples) {

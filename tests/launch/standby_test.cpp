@@ -55,7 +55,7 @@ TEST_F(Standby, TakesOverWhereARankIsKilled) {
     EXPECT_TRUE(std::equal(all.begin() + kRanks, all.end(), now.begin(), now.begin() + kRanks)) << k;
   }
   const Ended cut = end_alike(run, "cut");
-  EXPECT_EQ(count_of(cut.out, "it takes over"), kKills) << cut.out;
+  EXPECT_EQ(count_of(cut.out, "this rank takes over"), kKills) << cut.out;
   EXPECT_EQ(count_of(cut.out, "goes on from the snapshot"), kKills) << cut.out;
 }
 
@@ -93,7 +93,7 @@ TEST_F(Standby, IsNotNeededForAStart) {
   kill(all.front(), SIGKILL);
   ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " has done iteration ") == 1; })) << run.err();
   const Ended cut = end_alike(run, "cut");
-  EXPECT_EQ(count_of(cut.out, "it takes over"), 0) << cut.out;
+  EXPECT_EQ(count_of(cut.out, "this rank takes over"), 0) << cut.out;
   EXPECT_EQ(count_of(cut.out, "goes on from the snapshot"), 1) << cut.out;
 }
 

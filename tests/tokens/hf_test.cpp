@@ -237,12 +237,12 @@ TEST(HuggingFaceTokenizer, names_what_it_does_not_have) {
     return error_with(dir, file);
   };
   EXPECT_EQ(error_with(dir, tiny_file()), "");
-  expect_contains(with("/normalizer", {{"type", "Rot13"}}), "the normalizer Rot13 is not one we have");
+  expect_contains(with("/normalizer", {{"type", "Rot13"}}), "the normalizer Rot13 is not supported");
   expect_contains(with("/pre_tokenizer", {{"type", "UnicodeScripts"}}), "the pre-tokenizer UnicodeScripts is not one");
-  expect_contains(with("/post_processor", {{"type", "Foo"}}), "the post-processor Foo is not one we have");
-  expect_contains(with("/decoder", {{"type", "Foo"}}), "the decoder Foo is not one we have");
-  expect_contains(with("/model/type", "LSTM"), "the model LSTM is not one we have");
-  expect_contains(with("/model/dropout", 0.1), "dropout is not one we have");
+  expect_contains(with("/post_processor", {{"type", "Foo"}}), "the post-processor Foo is not supported");
+  expect_contains(with("/decoder", {{"type", "Foo"}}), "the decoder Foo is not supported");
+  expect_contains(with("/model/type", "LSTM"), "the model LSTM is not supported");
+  expect_contains(with("/model/dropout", 0.1), "dropout is not supported");
   expect_contains(with("/normalizer", 3), "an object with a \"type\" is wanted");
   expect_contains(with("/model/merges", {"t q"}), "needs the token \"tq\"");
   expect_contains(with("/model/merges", {"tq"}), "want two tokens and one space");
@@ -263,7 +263,7 @@ TEST(HuggingFaceTokenizer, names_what_it_does_not_have) {
   expect_contains(split("a{1,3}+"), "{n,m}+");
   expect_contains(split(std::string(30000, 'a')), "30000 bytes long");
   expect_contains(with("/pre_tokenizer", {{"type", "Split"}, {"pattern", {{"String", "a"}}}, {"behavior", "Wild"}}),
-                  "the behavior \"Wild\" is not one we have");
+                  "the behavior \"Wild\" is not supported");
   expect_contains(error_of([&] { make_tokenizer(hugging_face("/no/such")); }), "/no/such: cannot be read");
   expect_contains(error_of([&] { make_tokenizer(hugging_face(dir.write("broken.json", "{\"model\""))); }),
                   "want a JSON file");

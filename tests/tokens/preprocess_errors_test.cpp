@@ -64,7 +64,7 @@ TEST(Preprocess, says_what_is_wrong_with_the_flags) {
   expect("--json-keys is empty", [](auto& c) { c.json_keys = {}; });
   expect("--partitions is 0", [](auto& c) { c.partitions = 0; });
   expect("--lang is german", [](auto& c) { c.lang = "german"; });
-  expect("is not one we have", [](auto& c) { c.tokenizer.type = "BPE"; });
+  expect("is not supported", [](auto& c) { c.tokenizer.type = "BPE"; });
   EXPECT_TRUE(files_in(dir, "out").empty());
 }
 

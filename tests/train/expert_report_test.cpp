@@ -46,7 +46,7 @@ TEST(ExpertReport, PartsSaveNothingByMakingAgain) {
   const auto saved = [](const std::string& more) {
     const Options o = options_of(kMixture + more);
     const std::string text = plan_report(o, plan_step(step_spec(o), Memory{}), MemoryNeed{});
-    const std::string mark = "made again in gradients: ";
+    const std::string mark = "rematerialized in gradients: ";
     return std::stod(text.substr(text.find(mark) + mark.size()));
   };
   const std::string large = "--micro-batch-size 32 ";  // 2 layers, 32 x 32 tokens of 4 experts

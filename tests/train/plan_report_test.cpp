@@ -96,14 +96,15 @@ TEST(PlanReport, TellsWhatGradientsMakeAgain) {
   const ModelConfig& m = options.model;
   const i64 numbers = 6 * (2 * m.hidden_size + m.ffn_hidden_size) + m.hidden_size;
   const double mib = double(numbers * m.seq_length * 8 * 4) / (1 << 20);
-  EXPECT_NE(report().find(fmt::format("made again in gradients: {:.1f} MiB of activations", mib)), std::string::npos)
+  EXPECT_NE(report().find(fmt::format("rematerialized in gradients: {:.1f} MiB of activations", mib)),
+            std::string::npos)
       << report();
   // It costs time: not where memory suffices.
   machine.memory = i64{1} << 40;
-  EXPECT_EQ(report().find("made again"), std::string::npos);
+  EXPECT_EQ(report().find("rematerialized"), std::string::npos);
   spec.passes_off = {"rematerialize"};
   machine.memory = 0;
-  EXPECT_EQ(report().find("made again"), std::string::npos);
+  EXPECT_EQ(report().find("rematerialized"), std::string::npos);
 }
 
 // A plan that makes activations again is taken wherever the run would not fit otherwise, with all that it takes beside

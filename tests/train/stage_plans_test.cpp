@@ -74,11 +74,11 @@ TEST(StagePlans, ReportTellsTheStageAndTheWholeModel) {
   // GPT: tables of 128 rows (28 of padding), positions, layers, the last norm.
   const i64 h = 64, layer = 12 * h * h + 13 * h, all = 2 * 100 * h + 32 * h + 10 * layer + 2 * h;
   for (const std::string& line :
-       {std::string("  pipeline stage 1 (of 0 to 3): no stage needs more memory\n"),
+       {std::string("  pipeline stage 1 (of 0 to 3), which needs the most memory\n"),
         fmt::format("  parameters                   {:>16}   (+ {} of vocabulary padding)\n", all, 2 * 28 * h),
         fmt::format("  parameters of the stage      {:>16}\n", 4 * layer),
         fmt::format("  total                        {:>16} bytes", full.need.total()),
-        std::string("  this is the CPU's plan: ")})
+        std::string("  this plan is for the CPU: ")})
     EXPECT_NE(text.find(line), text.npos) << line << text;
   machine.host = 5 << 20;  // a device with a memory of its own
   EXPECT_EQ(plan_report(o, plans.at(1), fullest_stage(plans, false).need).find("CPU"), std::string::npos);

@@ -1,4 +1,4 @@
-// The arguments of a filter, test, method or function, and the work that a template may still do.
+// The arguments of a filter, test, method or function, and the remaining budget of a rendering.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,19 +10,19 @@
 
 namespace megalith::chat {
 
-// Bounds the time of a rendering: every step and every byte made costs.
+// Limits the time of a rendering: each step, and each byte of output, has a cost.
 class Budget {
  public:
   static constexpr i64 kUnits = i64{1} << 23;  // about a tenth of a second
-  static constexpr i64 kPerByte = 1024;        // more for each byte of the data
-  static constexpr i64 kStep = 16;             // of a node or an item; a byte costs 1
-  static constexpr i64 kTurn = 20;             // steps that a turn of a loop costs: it makes its `loop`
+  static constexpr i64 kPerByte = 1024;        // additional units for each byte of the data
+  static constexpr i64 kStep = 16;             // cost of a node or an item; a byte costs 1
+  static constexpr i64 kTurn = 20;             // cost of a loop's iteration in steps: it builds `loop`
 
   explicit Budget(i64 data_bytes) : left_(kUnits + kPerByte * data_bytes) {}
 
   void spend(i64 units) {
     left_ -= units;
-    check(left_ >= 0, "the template does too much: it may run in a circle");
+    check(left_ >= 0, "the template does too much: it may loop forever");
   }
   void spend_steps(i64 steps) { spend(steps > left_ / kStep ? left_ + 1 : steps * kStep); }
 
@@ -36,7 +36,7 @@ struct Call {
   Pairs named;
   Budget& budget;
 
-  // The argument at a place or of a name; nullptr if it is not given.
+  // The argument with this position or name. nullptr if it is missing.
   const Value* find(size_t place, std::string_view key) const {
     if (place < arguments.size()) return &arguments[place];
     for (const auto& [k, value] : named)
@@ -53,7 +53,7 @@ struct Call {
     check(v.string() != nullptr, "{} of {} must be a string, not {}", key, name, v.kind());
     return *v.string();
   }
-  // Absent or none: `otherwise`.
+  // `otherwise` if it is missing or none.
   std::string_view text(size_t place, std::string_view key, std::string_view otherwise) const {
     const Value* v = find(place, key);
     return v && !v->none() ? text(place, key) : otherwise;

@@ -17,7 +17,8 @@ const std::string& ChatEncoder::piece(i32 id) {
   return at->second;
 }
 
-// Where each token ends in the text, if the tokens are pieces of it one behind another: byte-level tokenizers.
+// The end of each token in the text. Nothing if the tokens are not consecutive pieces of the text, as those of
+// byte-level tokenizers are.
 std::optional<std::vector<size_t>> ChatEncoder::ends_of(const std::string& text, const std::vector<i32>& tokens) {
   std::vector<size_t> ends;
   size_t at = 0;
@@ -30,12 +31,12 @@ std::optional<std::vector<size_t>> ChatEncoder::ends_of(const std::string& text,
   return ends;
 }
 
-// How many tokens stand for text[0, at), where a cut there leaves them as they are.
+// The number of tokens of text[0, at), if a cut at `at` does not change them.
 size_t ChatEncoder::tokens_before(const std::string& text, size_t at, const std::vector<i32>& tokens) {
   std::vector<i32> before;
   encoder_->encode(std::string_view(text).substr(0, at), before);
   check(before.size() <= tokens.size() && std::ranges::equal(before, std::span(tokens).first(before.size())),
-        "the assistant's part begins or ends within a token, at {}: use a template that sets a special token or a "
+        "the assistant's text begins or ends inside a token, at {}: use a template that sets a special token or a "
         "line end there",
         repr(replace_invalid_utf8(text.substr(at - std::min<size_t>(at, 8), 16))));
   return before.size();

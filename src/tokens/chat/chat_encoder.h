@@ -1,4 +1,4 @@
-// Conversations as tokens, with a mark on those that the assistant wrote.
+// Encodes conversations, and marks the tokens that the assistant wrote.
 #pragma once
 #include <memory>
 #include <optional>
@@ -12,16 +12,17 @@ namespace megalith::chat {
 
 struct EncodedChat {
   std::vector<i32> tokens;
-  std::vector<u8> trained;  // of each token, 1: some of it is the assistant's
+  std::vector<u8> trained;  // of each token; 1: the assistant wrote it, or a part of it
 };
 
-// For one thread; the format and the tokenizer must outlive it. The tokenizer must add nothing around a text.
+// For one thread. The format and the tokenizer must outlive it. The tokenizer must add no special tokens.
 class ChatEncoder {
  public:
   ChatEncoder(const ChatFormat& format, const Tokenizer& tokenizer);
 
-  // The tokens of the rendered text, as transformers' apply_chat_template gives them with return_assistant_tokens_mask.
-  // Fails if the assistant's part begins or ends within a token of a tokenizer whose tokens are not pieces of the text.
+  // The tokens of the rendered text, equal to those of transformers' apply_chat_template with
+  // return_assistant_tokens_mask. Fails if the assistant's text begins or ends inside a token, and the tokenizer's
+  // tokens are not pieces of the text.
   EncodedChat encode(const Chat& chat);
 
  private:

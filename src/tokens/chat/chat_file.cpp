@@ -21,7 +21,7 @@ struct Line {
   i64 number;
 };
 
-// Lines that hold something.
+// The non-empty lines.
 std::vector<Line> lines_of(std::string_view text) {
   std::vector<Line> lines;
   for (i64 number = 1; !text.empty(); ++number) {
@@ -33,10 +33,10 @@ std::vector<Line> lines_of(std::string_view text) {
   return lines;
 }
 
-// What one thread makes of its lines.
+// The result of one thread's lines.
 struct Part {
   Conversations chats;
-  std::string error;  // of the first line that cannot be used; empty: none
+  std::string error;  // of the first unusable line; empty: none
 };
 
 void append(Conversations& to, const EncodedChat& chat) {
@@ -76,13 +76,13 @@ class PartReader {
   }
 
  private:
-  // All or none of a line.
+  // All conversations of a line, or none.
   std::vector<EncodedChat> encode(const std::vector<Chat>& chats) {
     std::vector<EncodedChat> out;
     for (const Chat& chat : chats) {
       EncodedChat encoded = encoder_.encode(chat);
       check(std::ranges::count(encoded.trained, u8{1}) > 0,
-            "the template writes nothing of the assistant's: there is "
+            "the template writes no text of the assistant: there is "
             "nothing to learn");
       if (options_.eod != Tokenizer::kNone && encoded.tokens.back() != options_.eod)
         encoded.tokens.push_back(options_.eod), encoded.trained.push_back(1);
@@ -101,11 +101,11 @@ class PartReader {
 
 Conversations read_chats(const std::string& file, const ChatFormat& format, const Tokenizer& tokenizer,
                          const ChatFileOptions& options) {
-  constexpr i64 kLeastLines = 64;  // for one thread
+  constexpr i64 kLeastLines = 64;  // per thread
   const MappedFile mapped(file);
   const auto bytes = mapped.bytes();
   const std::vector<Line> lines = lines_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  std::map<i64, Part> parts;  // by their first lines
+  std::map<i64, Part> parts;  // by first line
   std::mutex mutex;
   parallel_ranges(i64(lines.size()), kLeastLines, [&](i64 begin, i64 end) {
     Part part =
@@ -116,7 +116,7 @@ Conversations read_chats(const std::string& file, const ChatFormat& format, cons
   Conversations all;
   all.name = file;
   for (auto& [_, part] : parts) {
-    check(part.error.empty() || options.skip_bad_lines, "{} (--sft-skip-bad-lines leaves such lines out)", part.error);
+    check(part.error.empty() || options.skip_bad_lines, "{} (--sft-skip-bad-lines skips such lines)", part.error);
     join(all, part.chats);
   }
   return all;

@@ -1,4 +1,4 @@
-// Files of chats to tokens.
+// Reads and encodes files of chats.
 #pragma once
 #include <string>
 
@@ -8,12 +8,12 @@
 namespace megalith::chat {
 
 struct ChatFileOptions {
-  bool skip_bad_lines = false;  // lines that cannot be used are left out and counted
-  i32 eod = Tokenizer::kNone;   // put behind a conversation that does not end with it, and learned, as in Megatron
+  bool skip_bad_lines = false;  // skip and count unusable lines
+  i32 eod = Tokenizer::kNone;   // appended to a conversation that does not end with it, and trained, as in Megatron
 };
 
-// Reads JSON lines on all cores; the result does not depend on how many. Fails on the first line that is no chat, or
-// whose conversation the template refuses: "FILE:LINE: ..".
+// Reads JSON lines on all cores. The result does not depend on their number. Fails with "FILE:LINE: .." on the first
+// line that is no chat, or that the template refuses.
 Conversations read_chats(const std::string& file, const ChatFormat& format, const Tokenizer& tokenizer,
                          const ChatFileOptions& options);
 

@@ -38,11 +38,11 @@ std::tm day_of(const std::string& date) {
         "--sft-date {} is no date: want YYYY-MM-DD", date);
   day.tm_year -= 1900, --day.tm_mon;
   day.tm_isdst = -1;
-  timegm(&day);  // fills in the day of the week
+  timegm(&day);  // computes the day of the week
   return day;
 }
 
-// A fixed day, so that a run's data are the same on every rank and on the next morning.
+// A fixed date, so a run's data are equal on all ranks and on every day.
 Function clock_at(const std::string& date) {
   return [day = day_of(date)](Call& c) -> Value {
     const std::string format(c.text(0, "format"));
@@ -57,7 +57,7 @@ fs::path folder_of(const TokenizerConfig& c) {
   return fs::is_directory(model, ignored) ? model : model.parent_path();
 }
 
-// Of a tokenizer_config.json: the text, or of a list the one of that name; empty if there is none.
+// The template in a tokenizer_config.json: the text, or the one with this name in a list. Empty if there is none.
 std::string template_in(const Json& config, std::string_view name) {
   const Json& found = member(config, "chat_template");
   if (found.is_string()) return name == "default" ? found.string : "";
@@ -73,7 +73,7 @@ std::optional<Template> template_of(const fs::path& file) {
   return Template(read_text(file), file.string());
 }
 
-// Templates that are files hide those of tokenizer_config.json.
+// Template files override those of tokenizer_config.json.
 ChatFormat own_format(const fs::path& folder, const Json& config, Dict variables) {
   auto text = template_of(folder / "chat_template.jinja");
   auto with_tools = template_of(folder / "additional_chat_templates" / "tool_use.jinja");
@@ -112,7 +112,7 @@ ChatFormat find_chat_format(const std::string& name, const TokenizerConfig& toke
             {std::istream_iterator<std::string>(marks), {}}};
   }
   fail(
-      "--sft-tokenizer-prompt-format {} is not one we have: use {}default (the tokenizer's own template) or a "
+      "--sft-tokenizer-prompt-format {} is not supported: use {}default (the tokenizer's own template) or a "
       "file.jinja",
       name, known);
 }

@@ -1,4 +1,4 @@
-// How conversations become text: a template and the names of special tokens that it may use.
+// How conversations become text: a template, and the special tokens that it may use.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,16 +13,16 @@ namespace megalith::chat {
 
 struct ChatFormat {
   Template text;
-  Dict variables;                  // bos_token, eos_token and others that the tokenizer's files name; strftime_now
-  std::vector<std::string> marks;  // texts that should be one token each
-  std::optional<Template> with_tools{};  // of a conversation with tools; none: `text`
+  Dict variables;  // bos_token, eos_token and other tokens that the tokenizer's files name; strftime_now
+  std::vector<std::string> marks;        // texts that must be single tokens
+  std::optional<Template> with_tools{};  // for conversations with tools; none: use `text`
 
   const Template& template_for(const Chat& chat) const { return with_tools && !chat.tools.none() ? *with_tools : text; }
 };
 
-// `name` as --sft-tokenizer-prompt-format spells it: default (the template in the tokenizer's files),
-// nemotron-h-aligned, nemotron-nano-v2 and identity (Megatron's), chatml, llama3, mistral; or a file that ends with
-// .jinja. `date` (YYYY-MM-DD): what strftime_now tells. Fails if there is no such format or template.
+// `name`: a value of --sft-tokenizer-prompt-format. default: the template in the tokenizer's files.
+// nemotron-h-aligned, nemotron-nano-v2, identity: Megatron's. chatml, llama3, mistral: built in. FILE.jinja: a file.
+// `date` (YYYY-MM-DD): the result of strftime_now. Fails if the format or the template does not exist.
 ChatFormat find_chat_format(const std::string& name, const TokenizerConfig& tokenizer, const std::string& date);
 
 }  // namespace megalith::chat

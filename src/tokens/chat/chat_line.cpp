@@ -11,17 +11,17 @@ namespace {
 
 std::string_view role_of(const Value& message) { return *message.dict()->find("role")->string(); }
 
-// What a member's JSON text stands for; any other value as it is. `name` says where it stands.
+// Parses a member that is JSON text; other values stay. `name`: its place, for errors.
 Value parsed(const Value& v, const std::string& name) {
   if (!v.string()) return v;
   try {
     return JsonValues().read(*v.string());
   } catch (const Error& e) {
-    fail("{} is a text and no JSON: {}", name, e.what());
+    fail("{} is a text that is not JSON: {}", name, e.what());
   }
 }
 
-// A list of mappings, as such or as JSON text, which each item may be too.
+// A list of mappings. The list, and each item, may be JSON text.
 List mappings_of(const Value& given, const std::string& name, std::string_view wanted) {
   const Value v = parsed(given, name);
   check(v.list() != nullptr, "{} is {}: want {}", name, v.kind(), wanted);
@@ -78,7 +78,7 @@ void check_content(const Value& content, std::string_view role, size_t number) {
 
 constexpr std::string_view kReasoning[] = {"reasoning_content", "thinking", "reasoning"};
 
-// The first of the names that is there counts for the first two.
+// The first of these names that exists gives the first two their value.
 Dict with_reasoning(const Dict& message, size_t number) {
   const Value* found = nullptr;
   for (const std::string_view name : kReasoning) {
@@ -107,7 +107,7 @@ Value message_of(const Value& raw, size_t number) {
   return with_reasoning(out, number);
 }
 
-// An empty text is what tables write for no tools.
+// Tables write an empty text for no tools.
 Value tools_of(const Dict& line) {
   const Value* given = line.find("tools");
   if (!given || given->none() || (given->string() && given->string()->empty())) return None{};

@@ -1,4 +1,4 @@
-// One line of a chat file: {"messages": [{"role": .., "content": ..}, ..]}, and "tools" if the model has some.
+// One line of a chat file: {"messages": [{"role": .., "content": ..}, ..]}, and optionally "tools".
 #pragma once
 #include <string_view>
 #include <vector>
@@ -8,15 +8,15 @@
 namespace megalith::chat {
 
 struct Chat {
-  // Mappings, each with a string "role". As in transformers, members that are null are dropped, and what the model
-  // thought is there as "reasoning_content" and "thinking" whatever name it has.
+  // Mappings, each with a string "role". As in transformers, null members are dropped. The model's reasoning has the
+  // names "reasoning_content" and "thinking", whatever its name in the file.
   List messages;
   Value tools = None{};  // none or a list of mappings
 };
 
-// The conversations of a line. As in Megatron each "system" message begins one. Messages, tools and calls of tools that
-// are JSON text are parsed. Fails with what is wrong: no messages, one without a role, a conversation without an
-// assistant, a member of another type than templates want.
+// The conversations of a line. As in Megatron, each "system" message begins one. Messages, tools and tool calls that
+// are JSON text are parsed. It fails, with the reason, on a line without messages and a message without a
+// role. It also fails on a conversation without an assistant and a member of a wrong type.
 std::vector<Chat> chats_of(const Value& line);
 
 bool is_assistant(const Value& message);

@@ -8,7 +8,7 @@ namespace megalith::chat {
 
 namespace {
 
-constexpr std::string_view kOther = "\xEE\x80\x80";  // U+E000, which no template writes
+constexpr std::string_view kOther = "\xEE\x80\x80";  // U+E000, which no template contains
 
 size_t common(const std::string& a, const std::string& b) {
   return size_t(std::ranges::mismatch(a, b).in1 - a.begin());
@@ -18,7 +18,7 @@ bool is_said(std::string_view key) {
   return key == "content" || key == "text" || key == "reasoning_content" || key == "thinking" || key == "reasoning";
 }
 
-// A message or a part of its content, with another beginning of what is said.
+// A message, or a part of its content, whose text begins differently.
 Value said_otherwise(const Value& v) {
   if (v.string()) return v.string()->empty() ? v : Value(std::string(kOther) + *v.string());
   if (v.list()) {
@@ -40,18 +40,18 @@ class ChatRenderer {
     variables_.set("documents", None{});
   }
 
-  // Of the first messages.
+  // Renders the first messages.
   Rendered first(size_t count, bool prompt) {
     const auto begin = chat_.messages.begin();
     return render(List(begin, begin + std::ptrdiff_t(count)), prompt);
   }
 
-  // [begin, end) of turn i in the whole text.
+  // [begin, end) of turn i in the full text.
   std::pair<size_t, size_t> turn(size_t i, const std::string& whole) {
     const std::string upto = first(i + 1, false).text;
     check(whole.starts_with(upto),
-          "{}: what comes behind message {} changes the text before it, so the "
-          "assistant's part cannot be told: use a "
+          "{}: the messages after message {} change the text before it, so the "
+          "assistant's text cannot be determined: use a "
           "template with {{% generation %}} marks, or one conversation for "
           "each turn",
           text_.where(), i);
@@ -59,8 +59,8 @@ class ChatRenderer {
     if (upto.starts_with(header)) return {header.size(), upto.size()};
     const std::string before = i == 0 ? "" : first(i, false).text;
     check(upto.starts_with(before),
-          "{}: message {} changes the text before it, so the assistant's part "
-          "cannot be told: use a template with "
+          "{}: message {} changes the text before it, so the assistant's text "
+          "cannot be determined: use a template with "
           "{{% generation %}} marks",
           text_.where(), i);
     return {header_end(header, before.size(), upto, i), upto.size()};
@@ -73,14 +73,14 @@ class ChatRenderer {
     return text_.render(variables_);
   }
 
-  // The generation prompt says more than the turn does (<think>): the header is
-  // what the two have in common, and what stays if the assistant says something
-  // else. Nothing in common: the prompt is no header of this turn.
+  // The generation prompt may be longer than the turn's beginning (<think>). Then the header is their common prefix,
+  // as far as it stays when the assistant's text changes. Without a common prefix the prompt is no header of this
+  // turn.
   size_t header_end(const std::string& header, size_t before, const std::string& upto, size_t i) {
     size_t end = common(header, upto);
     check(end > before || header.size() <= before,
-          "{}: the generation prompt is no beginning of message {}, so the "
-          "assistant's part cannot be told: use a "
+          "{}: message {} does not begin with the generation prompt, so the "
+          "assistant's text cannot be determined: use a "
           "template with {{% generation %}} marks",
           text_.where(), i);
     Dict plain;
@@ -90,8 +90,7 @@ class ChatRenderer {
     return std::max(end, before);
   }
 
-  // The text up to message i if that is another one. What the template refuses
-  // tells nothing.
+  // The text up to message i with another message in its place. If the template refuses it, there is no information.
   std::string with_last(size_t i, const Value& message) {
     const auto begin = chat_.messages.begin();
     List messages(begin, begin + std::ptrdiff_t(i));

@@ -1,14 +1,14 @@
-// A conversation as text, and which of it the assistant wrote.
+// A conversation as text, with the ranges that the assistant wrote.
 #pragma once
 #include "tokens/chat/chat_format.h"
 #include "tokens/chat/chat_line.h"
 
 namespace megalith::chat {
 
-// Renders the conversation. `generations` are the template's {% generation %} marks if it has them. Else the template
-// is rendered once more up to each assistant's turn and up to its end: the turn is the text between. The first of these
-// has add_generation_prompt if the turn begins so; its header is then not the assistant's. Fails if one rendering does
-// not begin with the other, as with templates that change what came before.
+// Renders the conversation. `generations` come from the template's {% generation %} marks, if it has them. Otherwise
+// the template is also rendered up to each assistant turn, and up to its end; the turn is the difference. The former
+// has add_generation_prompt if the turn begins with that prompt, so its header is not trained. Fails if one text is
+// not a prefix of the other, as for templates that change earlier messages.
 Rendered render_chat(const ChatFormat& format, const Chat& chat);
 
 }  // namespace megalith::chat

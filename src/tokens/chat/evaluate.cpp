@@ -1,4 +1,4 @@
-// Expressions of a template.
+// Evaluates a template's expressions.
 #include "tokens/chat/builtins.h"
 #include "tokens/chat/renderer.h"
 
@@ -6,7 +6,7 @@ namespace megalith::chat {
 
 namespace {
 
-// What it costs to walk through a value once.
+// The cost to traverse a value once.
 i64 cost_of(const Value& v) {
   if (v.string()) return i64(v.string()->size());
   return v.list() ? Budget::kStep * i64(v.list()->size()) : 0;
@@ -113,7 +113,7 @@ Call Renderer::arguments(const Expression& e, std::string_view name, Scope& scop
   return c;
 }
 
-// Of a value's method, or of a function. caller: what a {% call %} block hands over.
+// Calls a method of a value, or a function. caller: the body of a {% call %} block.
 Value Renderer::call(const Expression& e, Scope& scope, const Function* caller) {
   const Expression& callee = *e.parts[0];
   Value f;

@@ -54,7 +54,7 @@ ExpressionPtr ExpressionParser::expressions(bool with_choice) {
   return make(Kind::list, std::string(kTuple), std::move(all));
 }
 
-// Left to right.
+// Left-associative.
 ExpressionPtr ExpressionParser::binary(Below below, std::initializer_list<std::string_view> signs) {
   ExpressionPtr node = (this->*below)();
   for (int chain = 0;;) {
@@ -117,7 +117,7 @@ ExpressionPtr ExpressionParser::unary(bool with_filters) {
 ExpressionPtr ExpressionParser::number() {
   const Token t = take();
   if (t.kind == Token::Kind::number)
-    return constant(std::strtod(t.text.c_str(), nullptr));  // too large: infinite, as in Python
+    return constant(std::strtod(t.text.c_str(), nullptr));  // infinity for a number that is too large, as in Python
   i64 value = 0;
   const auto [end, error] = std::from_chars(t.text.data(), t.text.data() + t.text.size(), value);
   if (error != std::errc()) wrong("{} is too large", t.text);
@@ -133,7 +133,7 @@ ExpressionPtr ExpressionParser::primary() {
       if (name == "none" || name == "None") return constant(None{});
       return make(Kind::name, std::move(name), {});
     }
-    case Token::Kind::string: {  // several in a row are one
+    case Token::Kind::string: {  // adjacent strings are joined
       std::string text;
       while (now().kind == Token::Kind::string) text += take().text;
       return constant(std::move(text));
@@ -177,7 +177,7 @@ ExpressionPtr ExpressionParser::dict() {
   return node;
 }
 
-// .name [..] (..) behind a value
+// .name [..] (..) after a value
 ExpressionPtr ExpressionParser::postfix(ExpressionPtr node) {
   for (int chain = 0;; ++chain) {
     if (chain > kDeepest) wrong("an expression of more than {} steps", kDeepest);
@@ -242,7 +242,7 @@ bool ExpressionParser::has_name_since(size_t place, std::string_view name) const
 
 ExpressionPtr ExpressionParser::filter(ExpressionPtr node) {
   const std::string name = want_name();
-  if (!find_filter(name)) wrong("the filter {} is not one we have: {}", name, filter_names());
+  if (!find_filter(name)) wrong("the filter {} is not supported: {}", name, filter_names());
   auto e = make(Kind::filter, name, {node});
   if (is("(")) arguments(*e);
   return e;
@@ -251,7 +251,7 @@ ExpressionPtr ExpressionParser::filter(ExpressionPtr node) {
 ExpressionPtr ExpressionParser::test(ExpressionPtr node) {
   const bool negated = skip_word("not");
   const std::string name = want_name();
-  if (!find_test(name)) wrong("the test {} is not one we have: {}", name, test_names());
+  if (!find_test(name)) wrong("the test {} is not supported: {}", name, test_names());
   auto e = make(Kind::test, name, {node});
   const Token::Kind k = now().kind;
   const bool begins_value = k == Token::Kind::name || k == Token::Kind::string || k == Token::Kind::whole ||
@@ -270,7 +270,7 @@ ExpressionPtr ExpressionParser::test(ExpressionPtr node) {
 void ExpressionParser::arguments(Expression& call) {
   want("(");
   while (!skip(")")) {
-    if (is("*") || is("**")) wrong("lists of arguments with * are not understood");
+    if (is("*") || is("**")) wrong("arguments with * are not supported");
     if (now().kind == Token::Kind::name && ahead().kind == Token::Kind::sign && ahead().text == "=") {
       std::string name = take().text;
       take();

@@ -1,4 +1,4 @@
-// Jinja's grammar of expressions, over the words of a template.
+// Parses Jinja's expressions from the tokens of a template.
 #pragma once
 #include <string>
 #include <string_view>
@@ -31,16 +31,16 @@ class ExpressionParser {
 
   ExpressionPtr expression();    // with .. if .. else
   ExpressionPtr alternatives();  // without
-  // A chain of filters, the first with or without |, of what a block writes.
+  // A chain of filters for the output of a block; the first may lack its |.
   ExpressionPtr filters_of_body();
-  // Where the next word stands, and whether a name stands between there and the next one.
+  // The position of the next token, and whether a name is between there and the following one.
   size_t place() const { return at_; }
   bool has_name_since(size_t place, std::string_view name) const;
 
   // One expression, or several with commas, which make a list.
   ExpressionPtr expressions(bool with_choice);
 
-  // Nested too deeply is an error, before the stack ends. Held while a level is parsed.
+  // Counts nested levels, so deep nesting is an error before the stack overflows.
   class Level {
    public:
     explicit Level(ExpressionParser& p) : p_(p) {

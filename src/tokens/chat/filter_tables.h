@@ -1,4 +1,4 @@
-// The filters of the files that hold them, and what several of these need.
+// The filters of each file, and functions that several of them need.
 #pragma once
 #include <span>
 
@@ -13,9 +13,9 @@ struct FilterRow {
 std::span<const FilterRow> sequence_filters();
 std::span<const FilterRow> text_filters();
 
-std::string text_of(const Value& v, Call& c);  // Jinja makes a text of whatever comes
-List list_of(const Value& v, Call& c);         // what a loop would go over; costs a step an item
-// item.a.b of "a.b"; `otherwise` (nullptr: undefined) for what is not there.
+std::string text_of(const Value& v, Call& c);  // converts any value to text, as Jinja does
+List list_of(const Value& v, Call& c);         // the items that a loop would visit; each costs a step
+// item.a.b for "a.b". `otherwise` (nullptr: undefined) for a missing value.
 Value at_path(const Value& item, const Value& path, const Value* otherwise = nullptr);
 
 }  // namespace megalith::chat

@@ -27,7 +27,7 @@ Value change_case(const Value& v, Call& c) {
   return f(text_of(v, c));
 }
 
-// Jinja's own rule: a word begins behind white space, - and opening brackets.
+// Jinja's rule: a word begins after white space, - and opening brackets.
 Value title_words(const Value& v, Call& c) {
   std::string out, text = text_of(v, c);
   bool begins = true;
@@ -41,7 +41,7 @@ Value title_words(const Value& v, Call& c) {
 Value trim(const Value& v, Call& c) { return strip(text_of(v, c), c.text(0, "chars", {})); }
 Value length(const Value& v, Call&) { return length_of(v); }
 
-// tojson(ensure_ascii, indent, separators, sort_keys), as transformers has it.
+// tojson(ensure_ascii, indent, separators, sort_keys), as in transformers.
 Value json(const Value& v, Call& c) {
   for (const auto& [name, _] : c.named)
     check(name == "ensure_ascii" || name == "indent" || name == "separators" || name == "sort_keys",
@@ -143,7 +143,7 @@ Value reverse(const Value& v, Call& c) {
   return out;
 }
 
-// The rest of a call whose first arguments named something else to call.
+// The remaining arguments of a call whose first ones name another function.
 Call rest(const Call& c, size_t taken, std::string_view name) {
   return {name, {c.arguments.begin() + std::ptrdiff_t(taken), c.arguments.end()}, c.named, c.budget};
 }
@@ -160,19 +160,19 @@ Value map(const Value& v, Call& c) {
   }
   const std::string_view name = c.text(0, "name");
   const Filter f = find_filter(name);
-  check(f != nullptr, "the filter {} is not one we have: {}", name, filter_names());
+  check(f != nullptr, "the filter {} is not supported: {}", name, filter_names());
   Call inner = rest(c, 1, name);
   for (const Value& item : list_of(v, c)) out.push_back(f(item, inner));
   return out;
 }
 
-// select and reject, and with an attribute of each item: the items for which the test has the wanted outcome.
+// select and reject, also by an attribute: the items for which the test has the wanted result.
 Value choose(const Value& v, Call& c, bool attribute, bool wanted) {
   const size_t at = attribute ? 1 : 0;
   const bool named = c.arguments.size() > at;
   const std::string_view name = named ? c.text(at, "test") : "";
   const Test test = named ? find_test(name) : [](const Value& item, Call&) { return item.truth(); };
-  check(test != nullptr, "the test {} is not one we have: {}", name, test_names());
+  check(test != nullptr, "the test {} is not supported: {}", name, test_names());
   Call inner = rest(c, std::min(at + 1, c.arguments.size()), name);
   List out;
   for (const Value& item : list_of(v, c))

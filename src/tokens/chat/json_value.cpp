@@ -15,7 +15,7 @@ Value odd_value(std::string_view number) {
   return BigWhole{std::string(number)};
 }
 
-// As deep as the parser goes, about a thousand levels.
+// The parser limits the depth to about a thousand levels.
 Value value_of(const element& e) {
   switch (e.type()) {
     case element_type::ARRAY: {
@@ -58,7 +58,7 @@ JsonValues::~JsonValues() = default;
 Value JsonValues::read(std::string_view json) {
   element root;
   const auto error = parse_dom(state_->parser, json, false, root);
-  check(!error, "{}: mend or remove the line", json_fault(error));
+  check(!error, "{}: correct or remove the line", json_fault(error));
   return value_of(root);
 }
 

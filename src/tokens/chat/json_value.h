@@ -1,4 +1,4 @@
-// JSON as the values of templates.
+// JSON as values of templates.
 #pragma once
 #include <memory>
 #include <string_view>
@@ -7,12 +7,12 @@
 
 namespace megalith::chat {
 
-// Parses texts one after another in the same memory.
+// Parses texts, and reuses its memory.
 class JsonValues {
  public:
   JsonValues();
   ~JsonValues();
-  // Fails with what is wrong but not where: the caller knows.
+  // Fails with the reason. The caller adds the place.
   Value read(std::string_view json);
 
  private:

@@ -16,7 +16,7 @@ constexpr std::string_view kSigns = "+-/*%~[](){}<>=.:|,;";
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || u8(c) >= 0x80; }
 
-// "\r\n" and "\r" are line ends too; the last line end does not count.
+// "\r\n" and "\r" are also line ends. The last line end is dropped.
 std::string normalized(std::string_view source) {
   std::string out = replace_all(replace_all(source, "\r\n", "\n"), "\r", "\n");
   if (out.ends_with('\n')) out.pop_back();
@@ -54,7 +54,7 @@ class Cutter {
   void add_text(std::string_view text) {
     if (!text.empty()) add(Kind::text, text);
   }
-  // Passes over n bytes.
+  // Skips n bytes.
   void take(size_t n) {
     if (n == 0) return;
     line_ += int(std::count(rest_.begin(), rest_.begin() + std::ptrdiff_t(n), '\n'));
@@ -63,7 +63,7 @@ class Cutter {
   }
   void take_blanks() { take(rest_.size() - strip_left(rest_).size()); }
 
-  // Text up to the tag at `at`, then the tag.
+  // The text before the tag at `at`, then the tag.
   void tag(size_t at) {
     const char kind = rest_[at + 1];
     const char sign = at + 2 < rest_.size() ? rest_[at + 2] : ' ';
@@ -82,14 +82,15 @@ class Cutter {
       inside(Kind::block_begin, Kind::block_end, "%}");
   }
 
-  // lstrip_blocks: a tag that stands first on its line takes the blanks before it.
+  // lstrip_blocks: the first tag of a line removes the blanks before it.
   std::string_view without_indent(std::string_view text) const {
     const size_t begin = text.rfind('\n') + 1;
     if (begin == 0 && !at_line_start_) return text;
     return strip(text.substr(begin)).empty() ? text.substr(0, begin) : text;
   }
 
-  // Behind a tag: "-" takes white space, else one line end goes after a block or comment (trim_blocks), but for "+".
+  // After a tag: "-" removes white space. Otherwise a block or comment removes one line end (trim_blocks), except
+  // with "+".
   bool end_of_tag(std::string_view end) {
     const bool signs = end != "}}";
     const bool minus = rest_.starts_with('-') && rest_.substr(1).starts_with(end);
@@ -111,7 +112,7 @@ class Cutter {
     }
   }
 
-  // {% raw %} .. {% endraw %}, whose inside is text; the "{%" is passed.
+  // {% raw %} .. {% endraw %}, whose content is text. The "{%" is already read.
   bool raw() {
     const std::string_view body = strip_left(rest_);
     if (!body.starts_with("raw")) return false;
@@ -137,7 +138,7 @@ class Cutter {
   void inside(Kind begin, Kind end, std::string_view mark) {
     add(begin, "");
     const int begun = line_;
-    int open = 0;  // brackets, within which the mark is two of them
+    int open = 0;  // open brackets; inside them the mark is a pair of brackets
     for (;;) {
       take_blanks();
       check(!rest_.empty(), "line {}: a tag has no end: want {}", begun, mark);

@@ -1,4 +1,4 @@
-// Cuts a template into text, tags and the words inside tags, as Jinja does with trim_blocks and lstrip_blocks.
+// Cuts a template into text, tags and the tokens inside tags, like Jinja with trim_blocks and lstrip_blocks.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@ namespace megalith::chat {
 struct Token {
   enum class Kind { text, print_begin, print_end, block_begin, block_end, name, string, whole, number, sign, end };
   Kind kind;
-  std::string text;  // of a string what it stands for
+  std::string text;  // of a string: its value
   int line;
 };
 

@@ -1,4 +1,4 @@
-// Methods of lists and mappings, as Python's; and the functions of templates.
+// Python's methods of lists and mappings, and the functions of templates.
 #include <algorithm>
 
 #include "tokens/chat/builtins.h"

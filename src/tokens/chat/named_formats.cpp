@@ -4,8 +4,8 @@ namespace megalith::chat {
 
 namespace {
 
-// The texts of turns are those of Megatron's formats of these names; what its prefix lengths leave out of the loss
-// stands before {% generation %}.
+// The texts of turns are those of Megatron's formats of the same names. Text before {% generation %} is what
+// Megatron's prefix lengths exclude from the loss.
 constexpr std::string_view kNemotronH = R"(
 {%- for message in messages -%}
 {%- set text = message.content | trim -%}
@@ -66,7 +66,7 @@ constexpr std::string_view kLlama3 = R"(
 {%- endif -%}
 {%- endfor -%})";
 
-// A system message goes before the first user's.
+// A system message is a prefix of the first user message.
 constexpr std::string_view kMistral = R"(
 {%- set system = '' -%}
 {%- set turns = messages -%}

@@ -1,4 +1,4 @@
-// Chat formats that need no file.
+// Built-in chat formats.
 #pragma once
 #include <span>
 #include <string_view>
@@ -7,7 +7,7 @@ namespace megalith::chat {
 
 struct NamedFormat {
   std::string_view name, source;
-  std::string_view marks;  // texts that should be one token each, with spaces between
+  std::string_view marks;  // texts that must be single tokens, separated by spaces
 };
 
 std::span<const NamedFormat> named_formats();

@@ -1,4 +1,4 @@
-// Attributes, items, slices and arithmetic of values.
+// Attributes, items, slices and arithmetic.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ void check_defined(const Value& v) {
   if (const auto* u = v.as<Undefined>()) fail("{} is undefined", u->name);
 }
 
-// Python's rounding: towards minus infinity, the remainder has the divisor's sign.
+// Python rounds towards minus infinity; the remainder has the divisor's sign.
 Value whole_arithmetic(std::string_view sign, i64 a, i64 b) {
   i64 out = 0;
   bool overflow = false;

@@ -20,7 +20,7 @@ class Parser {
   }
 
  private:
-  // Up to the tag that ends them, {% end.. %}, {% else %} or {% elif %}, which is not taken.
+  // Up to the tag that ends them, {% end.. %}, {% else %} or {% elif %}, which stays unread.
   Statements statements() {
     const ExpressionParser::Level level(e_);
     Statements out;
@@ -52,7 +52,7 @@ class Parser {
   }
   void end_block() { want(Token::Kind::block_end, "%}"); }
 
-  // Takes {% name %}, which must come now.
+  // Reads {% name %}, which must be next.
   void want_tag(std::string_view name, int begun) {
     const bool there = e_.now().kind == Token::Kind::block_begin && e_.ahead().text == name;
     if (!there) fail("line {}: {{% {} %}} is missing for the tag begun here", begun, name);
@@ -72,12 +72,12 @@ class Parser {
     if (name == "filter") return filter(line);
     if (name == "generation") return generation(line);
     if (name == "break" || name == "continue") {
-      if (loops_ == 0) e_.wrong("{} stands outside of loops", name);
+      if (loops_ == 0) e_.wrong("{} is outside of a loop", name);
       end_block();
       return {.kind = name == "break" ? Kind::leave : Kind::next_item, .line = line};
     }
     e_.wrong(
-        "the tag {} is not one we have: if, for, set, macro, call, with, filter, generation, raw, break, "
+        "the tag {} is not supported: use if, for, set, macro, call, with, filter, generation, raw, break, "
         "continue",
         name);
   }
@@ -202,13 +202,13 @@ class Parser {
 
   Statement generation(int line) {
     Statement s{.kind = Kind::generation, .line = line};
-    if (captures_ > 0) e_.wrong("{{% generation %}} stands in a macro, a {{% set %}} or another one: it has no place");
+    if (captures_ > 0) e_.wrong("{{% generation %}} is inside a macro, a {{% set %}} or another one: it has no place");
     end_block();
     s.body = within(s, "endgeneration");
     return s;
   }
 
-  // The body of what catches its output: loops outside cannot be left from it.
+  // The body of a statement that captures its output. Break and continue cannot leave it.
   Statements within(const Statement& s, std::string_view end) {
     const int loops = std::exchange(loops_, 0);
     ++captures_;

@@ -1,4 +1,4 @@
-// From a template's text to its tree.
+// Parses a template's text into a tree.
 #pragma once
 #include <string_view>
 
@@ -6,7 +6,7 @@
 
 namespace megalith::chat {
 
-// Fails with one line that begins "line N: ", also on filters, tests and tags that we don't have.
+// Fails with one line that begins "line N: ", also on unknown filters, tests and tags.
 Statements parse_template(std::string_view source);
 
 }  // namespace megalith::chat

@@ -121,7 +121,7 @@ std::string with_spec(const Value& v, std::string_view spec) {
   for (size_t at = 0; at < spec.size(); ++at)
     if (std::isdigit(u8(spec[at]))) take_number(spec, at), --at;
   const std::string format = fmt::format("{{:{}}}", spec);
-  check(spec.find_first_of("{},_") == std::string_view::npos, "the format \"{}\" is not one we have", spec);
+  check(spec.find_first_of("{},_") == std::string_view::npos, "the format \"{}\" is not supported", spec);
   try {
     i64 whole = 0;
     double number = 0;
@@ -131,11 +131,11 @@ std::string with_spec(const Value& v, std::string_view spec) {
     check(v.number(number), "{} cannot be shown as \"{}\"", v.kind(), spec);
     return fmt::format(fmt::runtime(format), number);
   } catch (const fmt::format_error& e) {
-    fail("the format \"{}\" is not one we have: {}", spec, e.what());
+    fail("the format \"{}\" is not supported: {}", spec, e.what());
   }
 }
 
-// name, 0, or nothing; then .attribute and [item].
+// name, 0 or nothing, then .attribute and [item].
 Value field_of(std::string_view field, size_t& automatic, Call& c) {
   const size_t end = std::min(field.find_first_of(".["), field.size());
   const std::string_view first = field.substr(0, end);
@@ -184,7 +184,7 @@ std::string brace_format(std::string_view text, Call& c) {
           text.substr(0, 40));
     const std::string_view field = text.substr(i + 1, end - i - 1);
     const size_t colon = std::min(field.find(':'), field.size());
-    check(field.find('!') == field.npos, "conversions with ! are not understood in a format");
+    check(field.find('!') == field.npos, "conversions with ! in a format are not supported");
     const Value v = field_of(field.substr(0, colon), automatic, c);
     out += with_spec(v, colon < field.size() ? field.substr(colon + 1) : std::string_view());
     check_size(out.size());
@@ -204,7 +204,7 @@ bool float_of(std::string_view text, double& out) {
 
 std::string padded(std::string_view text, i64 width, char fill, Pad where) {
   const i64 missing = std::max<i64>(width - count_characters(text), 0);
-  // As Python's str.center: of an odd gap the larger half is on the left where the width is odd too.
+  // As Python's str.center: the larger half of an odd gap is on the left if the width is also odd.
   const i64 left = where == Pad::left ? missing : where == Pad::right ? 0 : missing / 2 + (missing & width & 1);
   return std::string(size_t(left), fill).append(text).append(size_t(missing - left), fill);
 }

@@ -1,4 +1,4 @@
-// Python's two ways of putting values into a text.
+// Python's two ways to format values.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,17 +8,17 @@
 
 namespace megalith::chat {
 
-// text % values: a list, a mapping for %(name)s, or one value. Fails on what Python fails on.
+// text % values: a list, a mapping for %(name)s, or one value. Fails if Python fails.
 std::string percent_format(std::string_view text, const Value& values, Budget& budget);
 
-// text.format(..): {} {0} {name} {a.b} {a[0]}, with Python's settings of width, sign and precision behind a colon.
+// text.format(..): {} {0} {name} {a.b} {a[0]}, with Python's width, sign and precision after a colon.
 std::string brace_format(std::string_view text, Call& call);
 
-// float(text): false where Python refuses it.
+// float(text). False if Python refuses it.
 bool float_of(std::string_view text, double& out);
 
 enum class Pad { left, right, both };
-// Filled up to a width in characters.
+// Padded to a width in characters.
 std::string padded(std::string_view text, i64 width, char fill, Pad where);
 
 }  // namespace megalith::chat

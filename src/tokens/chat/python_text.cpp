@@ -17,7 +17,7 @@ Utf8Char first_of(std::string_view text) { return read_utf8(reinterpret_cast<con
 
 bool is_continuation(char c) { return (u8(c) & 0xC0) == 0x80; }
 
-// str.isspace: White_Space and four separators among the control characters.
+// str.isspace: White_Space, and four separators among the control characters.
 bool is_python_space(u32 c) { return (c >= 0x1C && c <= 0x1F) || is_space(c); }
 
 bool is_in(std::string_view character, std::string_view set) {
@@ -73,7 +73,7 @@ std::vector<std::string_view> split_blanks(std::string_view text, i64 most, bool
 }  // namespace
 
 void check_size(size_t bytes) {
-  check(bytes <= kMostBytes, "a text grows above {} MiB: the template repeats itself", kMostBytes >> 20);
+  check(bytes <= kMostBytes, "a text exceeds {} MiB: the template repeats itself", kMostBytes >> 20);
 }
 
 i64 count_characters(std::string_view text) { return i64(text.size()) - std::ranges::count_if(text, is_continuation); }
@@ -218,7 +218,7 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return lines;
 }
 
-// \uXXXX, of two units where one does not do.
+// \uXXXX; two of them above U+FFFF.
 static std::string unicode_escape(u32 code) {
   if (code < 0x10000) return fmt::format("\\u{:04x}", code);
   return fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((code - 0x10000) >> 10), 0xDC00 + (code & 0x3FF));

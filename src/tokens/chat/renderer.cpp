@@ -10,7 +10,7 @@ namespace megalith::chat {
 
 namespace {
 
-// What {{ loop }} is within a loop.
+// The value of {{ loop }} in a loop.
 Dict loop_values(const List& items, size_t i, i64 depth) {
   const i64 n = i64(items.size()), at = i64(i);
   Dict loop;
@@ -26,7 +26,7 @@ Dict loop_values(const List& items, size_t i, i64 depth) {
   return loop;
 }
 
-// loop.changed(..): whether its arguments are others than at the last call.
+// loop.changed(..): whether its arguments differ from those of the last call.
 Function changed() {
   return [last = std::make_shared<std::optional<List>>()](Call& c) -> Value {
     const bool same = *last && equal(Value(**last), Value(c.arguments));
@@ -44,7 +44,7 @@ void assign(const std::vector<std::string>& names, const Value& value, Scope& sc
 
 }  // namespace
 
-// About the bytes that a value takes.
+// The approximate bytes of a value.
 static i64 bytes_of(const Value& v) {
   i64 bytes = 16;
   if (v.string()) bytes += i64(v.string()->size());

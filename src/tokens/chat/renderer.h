@@ -12,12 +12,13 @@ class Renderer {
   explicit Renderer(const Dict& variables);
 
   Rendered run(const Statements& body);
-  int line() const { return line_; }  // that is run now
+  int line() const { return line_; }  // current line
 
  private:
   enum class Flow { on, leave, next_item };
 
-  // One statement or expression within others: a step of the budget, and too many are an error before the stack ends.
+  // Counts nested statements and expressions. Each is a step of the budget. Too many are an error before the stack
+  // overflows.
   class Level {
    public:
     Level(Renderer& r, int line) : r_(r) {
@@ -61,8 +62,8 @@ class Renderer {
   Call arguments(const Expression& e, std::string_view name, Scope& scope);
 
   Budget budget_;
-  ScopePtr root_;               // of the template's own text, within that of globals
-  std::vector<ScopePtr> kept_;  // that macros were defined in: they see them to the end
+  ScopePtr root_;               // the scope of the template, inside that of globals
+  std::vector<ScopePtr> kept_;  // scopes of macro definitions, which macros use until the end
   Rendered out_;
   int line_ = 1, depth_ = 0;
 };

@@ -1,4 +1,4 @@
-// Blocks of a template that hold others: macros, calls of them with a body, filters, variables of their own.
+// Blocks with a body: macros, calls with a body, filters, local variables.
 #include <algorithm>
 
 #include "tokens/chat/builtins.h"
@@ -12,7 +12,7 @@ std::string Renderer::captured(const Statements& body, Scope& scope) {
   return std::exchange(out_.text, std::move(outside));
 }
 
-// It sees the variables around its definition, with the values that they have when it is called.
+// It sees the variables around its definition, with their values at the call.
 Function Renderer::body_as_function(const Statement& s, std::string_view name, Scope& scope) {
   kept_.push_back(scope.shared_from_this());
   return [this, &s, name = std::string(name), around = &scope](Call& c) { return call_macro(s, name, *around, c); };
@@ -56,7 +56,7 @@ void Renderer::call_block(const Statement& s, Scope& scope) {
   write(to_text(call(*s.value, scope, &caller)));
 }
 
-// The values see what is outside.
+// The values are evaluated in the outer scope.
 Renderer::Flow Renderer::with(const Statement& s, Scope& scope) {
   const ScopePtr inner = scope.inner();
   for (size_t k = 0; k < s.names.size(); ++k) inner->set(s.names[k], evaluate(*s.defaults[k], scope));
@@ -69,7 +69,7 @@ std::string Renderer::filtered(const Statement& s, Scope& scope) {
   return to_text(evaluate(*s.value, *inner));
 }
 
-// Its variables are its own, as if it were called.
+// Its variables are local, as in a call.
 void Renderer::generation(const Statement& s, Scope& scope) {
   const size_t begin = out_.text.size();
   run(s.body, *scope.inner());

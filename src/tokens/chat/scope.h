@@ -1,4 +1,4 @@
-// The variables that a place of a template sees: its own and those around it.
+// The variables that are visible at a place of a template: local ones, and those of outer scopes.
 #pragma once
 #include <memory>
 

@@ -1,4 +1,4 @@
-// Filters that order, choose from and cut sequences.
+// Filters that sort, select from and cut sequences.
 #include <algorithm>
 
 #include "tokens/chat/filter_tables.h"
@@ -13,7 +13,7 @@ bool flag_of(Call& c, size_t place, std::string_view name) {
   return v && v->truth();
 }
 
-// What items are ordered by: an attribute of theirs, strings without case where `folded`.
+// The sort key of items: an attribute, and strings without case if `folded`.
 class SortKey {
  public:
   SortKey(const Value* attribute, bool folded) : attribute_(attribute), folded_(folded) {}
@@ -28,7 +28,7 @@ class SortKey {
   bool folded_;
 };
 
-// Stable, as Python's sorted(): of equal items the first stays first, reversed or not.
+// Stable like Python's sorted(): equal items keep their order, also if reversed.
 List sorted(List items, const SortKey& key, bool reverse, Call& c) {
   std::vector<std::pair<Value, Value>> keyed;
   for (const Value& item : items) keyed.emplace_back(key(item), item);
@@ -46,7 +46,7 @@ Value sort_items(const Value& v, Call& c) {
   const Value* attribute = c.find(2, "attribute");
   const bool folded = !flag_of(c, 1, "case_sensitive"), reverse = flag_of(c, 0, "reverse");
   if (!attribute || !attribute->string()) return sorted(std::move(items), SortKey(attribute, folded), reverse, c);
-  // "a,b": by a, and where it is equal by b.
+  // "a,b": by a, then by b.
   auto names = split(*attribute->string(), ",", -1, false);
   std::ranges::reverse(names);
   for (const std::string_view name : names) {
@@ -102,7 +102,7 @@ Value unique_items(const Value& v, Call& c) {
   return out;
 }
 
-// Rows of `linecount` items, the last filled up.
+// Rows of `linecount` items; the last is padded.
 Value batch(const Value& v, Call& c) {
   const i64 count = c.whole(0, "linecount", 0);
   check(count > 0, "batch needs a number of items from 1 on, not {}", count);
@@ -119,7 +119,7 @@ Value batch(const Value& v, Call& c) {
   return rows;
 }
 
-// So many rows, as equal as they can be.
+// This many rows, of nearly equal length.
 Value slice_rows(const Value& v, Call& c) {
   const i64 count = c.whole(0, "slices", 0);
   check(count > 0, "slice needs a number of rows from 1 on, not {}", count);

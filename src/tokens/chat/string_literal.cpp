@@ -16,7 +16,7 @@ struct Escape {
 constexpr Escape kEscapes[] = {{'n', '\n'}, {'t', '\t'}, {'r', '\r'}, {'\\', '\\'}, {'\'', '\''},
                                {'"', '"'},  {'a', '\a'}, {'b', '\b'}, {'f', '\f'},  {'v', '\v'}};
 
-// Digits from text[at] on, at most `most`; moves `at` behind them.
+// Reads at most `most` digits at text[at], and moves `at` after them.
 u32 code_of(std::string_view text, size_t& at, size_t most, int base) {
   u32 code = 0;
   const std::string_view digits = text.substr(at, most);
@@ -50,7 +50,7 @@ std::string unescaped(std::string_view literal, int line) {
       check(code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF), "line {}: \\{} names no character", line, c);
       append_utf8(out, code);
     } else if (c != '\n') {
-      check(c != 'N', "line {}: names of characters (\\N) are not understood: write \\u and four digits", line);
+      check(c != 'N', "line {}: names of characters (\\N) are not supported: write \\u and four digits", line);
       out.append("\\").append(1, c);
     }
   }

@@ -5,7 +5,7 @@
 
 namespace megalith::chat {
 
-// What stands between the quotes of a literal. Unknown escapes stay as they are. Fails with "line N: ..".
+// The value of a literal's text between its quotes. Unknown escapes stay. Fails with "line N: ..".
 std::string unescaped(std::string_view literal, int line);
 
 }  // namespace megalith::chat

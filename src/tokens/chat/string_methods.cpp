@@ -1,4 +1,4 @@
-// Methods of strings, as Python's.
+// Python's string methods.
 #include <algorithm>
 #include <functional>
 
@@ -20,7 +20,7 @@ Value texts(const std::vector<std::string_view>& parts, Call& c) {
   return out;
 }
 
-// Python's positions count characters; find gives bytes.
+// Python counts characters; find() gives bytes.
 Value position(std::string_view text, size_t at) {
   return at == std::string_view::npos ? i64{-1} : count_characters(text.substr(0, at));
 }
@@ -34,7 +34,7 @@ bool any_of(const Value& fixes, const std::function<bool(std::string_view)>& hol
   });
 }
 
-// Whether it holds for every character, of which there is one at least.
+// Whether it is true for every character, and there is at least one.
 Value all_are(const Value& v, bool (*holds)(u32)) {
   const auto letters = characters(self(v));
   return !letters.empty() && std::ranges::all_of(letters, [&](std::string_view c) {
@@ -48,7 +48,7 @@ Value place_of(const Value& v, Call& c, size_t at) {
   return position(self(v), at);
 }
 
-// What is before, the separator, what is behind; [text, "", ""] or ["", "", text] without one.
+// [before, separator, after]. Without a separator [text, "", ""] or ["", "", text].
 Value parted(const Value& v, Call& c, bool from_right) {
   const std::string_view text = self(v), by = c.text(0, "sep");
   check(!by.empty(), "the separator of {} is empty", c.name);

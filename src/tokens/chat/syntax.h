@@ -1,4 +1,4 @@
-// A parsed template: statements and expressions as trees of one kind of node each.
+// A parsed template: trees of statements and expressions, each with one kind of node.
 #pragma once
 #include <memory>
 #include <string>
@@ -18,13 +18,13 @@ struct Expression {
     dict,       // parts: key, value, key, value ..
     attribute,  // parts[0].text
     item,       // parts[0][parts[1]]
-    slice,      // parts[0][parts[1]:parts[2]:parts[3]], null where left out
+    slice,      // parts[0][parts[1]:parts[2]:parts[3]]; null if omitted
     call,       // parts[0](parts[1..], named)
     filter,     // parts[0] | text(parts[1..], named)
     test,       // parts[0] is text(parts[1..])
     unary,      // text: - + not
     binary,     // text: + - * / // % ** ~ == != < <= > >= in "not in" and or
-    compare,    // a < b < c: parts are the binary comparisons, of which all must hold
+    compare,    // a < b < c: parts are the comparisons; all must be true
     choice,     // parts[1] if parts[0] else parts[2] (null: undefined)
   };
   Kind kind;
@@ -42,14 +42,14 @@ struct Statement {
     text,        // text
     print,       // value
     condition,   // if value: body, else: otherwise
-    loop,        // for names in value if condition: body; if it never ran: otherwise
+    loop,        // for names in value if condition: body; otherwise, if there was no iteration
     set,         // names = value, or name.text = value
-    capture,     // names[0] = what body writes; with `value`, a filter's result of it
-    macro,       // text(names; defaults are the last of them): body
+    capture,     // names[0] = the body's output; with `value`, through a filter
+    macro,       // text(names; defaults belong to the last names): body
     call,        // value, which calls a macro, with caller(names; defaults): body
-    with,        // names = defaults, for the body alone
-    filtered,    // value, a filter's result of what body writes
-    generation,  // body, whose place in the output is noted
+    with,        // names = defaults, for the body only
+    filtered,    // value: a filter of the body's output
+    generation,  // body, whose range in the output is recorded
     leave,
     next_item  // break, continue
   };
@@ -60,14 +60,14 @@ struct Statement {
   ExpressionPtr value{}, condition{};
   std::vector<ExpressionPtr> defaults{};
   std::vector<Statement> body{}, otherwise{};
-  bool recursive = false;                        // a loop whose `loop` can be called
-  bool more_values = false, more_names = false;  // a macro reads varargs, kwargs
-  bool takes_caller = false;                     // a macro reads caller
+  bool recursive = false;                        // a loop with a callable `loop`
+  bool more_values = false, more_names = false;  // the macro reads varargs, kwargs
+  bool takes_caller = false;                     // the macro reads caller
 };
 
-// What a filter of a block reads; no template can write such a name.
+// The input of a block's filter. No template can write this name.
 inline constexpr std::string_view kBody = "{body}";
-// The member of a recursive loop's `loop` that a call of it calls.
+// The member of a recursive loop's `loop` that a call of it invokes.
 inline constexpr std::string_view kCalled = "{called}";
 using Statements = std::vector<Statement>;
 

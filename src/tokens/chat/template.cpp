@@ -35,7 +35,7 @@ static void collect(const Statements& body, Names& names) {
   }
 }
 
-// Of a message that may quote the template or its data.
+// Escapes a message that may quote the template or its data.
 static std::string one_line(std::string_view text) {
   return replace_all(replace_all(text.substr(0, 400), "\r", " "), "\n", " ");
 }

@@ -1,5 +1,5 @@
-// A chat template: the Jinja that templates of chat models are written in, as transformers runs it (trim_blocks,
-// lstrip_blocks, loop controls, {% generation %}, tojson without escapes).
+// A chat template in Jinja, as transformers runs it (trim_blocks, lstrip_blocks, loop controls, {% generation %},
+// tojson without escapes).
 #pragma once
 #include <set>
 #include <string>
@@ -17,18 +17,18 @@ struct Rendered {
   std::vector<std::pair<size_t, size_t>> generations;  // [begin, end) in bytes of each {% generation %}
 };
 
-// Immutable, so any number of threads may render.
+// Immutable, so all threads may share it.
 class Template {
  public:
-  // `where`: the file or name, for errors. Fails on what is not understood: "WHERE: line N: ..".
+  // `where`: the file or name, for errors. Fails on unsupported syntax: "WHERE: line N: ..".
   Template(std::string_view source, std::string where);
 
-  // Renders with these variables. Fails with one line, also where the template runs in circles: it may take
-  // about a tenth of a second and more with the size of the variables, nest 1500 steps and write 64 MiB.
+  // Renders with these variables. Fails with one line, also if the template exceeds its limits. It may take about a
+  // tenth of a second, plus time for the variables' size, nest 1500 steps and write 64 MiB.
   Rendered render(const Dict& variables) const;
 
-  bool has_name(std::string_view name) const { return names_.contains(name); }  // as a name or a text, somewhere
-  bool has_generation() const { return has_generation_; }                       // {% generation %} stands somewhere
+  bool has_name(std::string_view name) const { return names_.contains(name); }  // anywhere, as a name or a text
+  bool has_generation() const { return has_generation_; }                       // whether there is a {% generation %}
   const std::string& where() const { return where_; }
 
  private:

@@ -45,7 +45,7 @@ Value round_number(const Value& v, Call& c) {
   check(method == "common", "round knows common, ceil and floor, not \"{}\"", method);
   i64 whole = 0;
   if (v.whole(whole) && places >= 0) return whole;
-  check(places >= 0, "round to tens is not understood");
+  check(places >= 0, "round to tens is not supported");
   return std::strtod(fmt::format("{:.{}f}", number, places).c_str(), nullptr);
 }
 

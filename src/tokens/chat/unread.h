@@ -1,4 +1,4 @@
-// Members of a conversation that a template does not read, so that they are no part of its text.
+// Finds members of a conversation that the template does not read, so its text does not contain them.
 #pragma once
 #include <map>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace megalith::chat {
 
-// Counts them by name. A member counts as read if the template has its name somewhere, as a name or as a text.
+// Counts them by name. A member counts as read if the template contains its name, as a name or as a text.
 void count_unread(const Chat& chat, const Template& text, std::map<std::string, i64>& counts);
 
 }  // namespace megalith::chat

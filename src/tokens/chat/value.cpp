@@ -20,7 +20,7 @@ void Dict::set(std::string_view key, Value value) {
 }
 
 void Value::contain(const Value& part) {
-  constexpr int kDeepest = 2000;  // what recursion over values can take
+  constexpr int kDeepest = 2000;  // limit of recursion over values
   depth_ = u16(std::max<int>(depth_, part.depth_ + 1));
   holds_namespace_ |= part.holds_namespace_;
   check(depth_ <= kDeepest, "a value is nested more than {} levels deep", kDeepest);
@@ -106,7 +106,7 @@ bool less(const Value& a, const Value& b) {
     i64 i = 0, j = 0;
     return a.whole(i) && b.whole(j) ? i < j : x < y;
   }
-  if (a.string() && b.string()) return *a.string() < *b.string();  // the order of UTF-8 is that of code points
+  if (a.string() && b.string()) return *a.string() < *b.string();  // UTF-8 sorts like code points
   check(a.list() && b.list(), "{} and {} cannot be ordered", a.kind(), b.kind());
   return std::ranges::lexicographical_compare(*a.list(), *b.list(), less);
 }
@@ -138,7 +138,7 @@ List items_of(const Value& value) {
   } else if (const auto* s = value.string()) {
     for (const std::string_view c : characters(*s)) out.emplace_back(c);
   } else {
-    check(value.undefined(), "{} cannot be gone over", value.kind());
+    check(value.undefined(), "{} cannot be iterated", value.kind());
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// What a chat template computes with: Python's values, as far as templates can tell.
+// The values of a chat template: Python's values, as far as templates can observe.
 #pragma once
 #include <functional>
 #include <memory>
@@ -19,24 +19,24 @@ using List = std::vector<Value>;
 using Pairs = std::vector<std::pair<std::string, Value>>;
 
 struct Undefined {
-  std::string name;  // of what was looked for
+  std::string name;  // of the missing value
 };
 struct None {};
-// A whole number of more than 64 bits. It is only written; nothing computes with it.
+// An integer of more than 64 bits. Templates can only print it.
 struct BigWhole {
   std::string digits;
 };
 
-// A mapping that keeps the order of its keys; keys are strings.
+// A mapping with string keys, in insertion order.
 struct Dict {
   Pairs items;
-  const Value* find(std::string_view key) const;  // nullptr if there is none
+  const Value* find(std::string_view key) const;  // nullptr if missing
   void set(std::string_view key, Value value);
 };
 
 using Function = std::function<Value(Call&)>;
 
-// Lists, tuples (lists that are shown in parentheses) and mappings are shared and never changed; only a namespace() is,
+// Lists, tuples (lists that print in parentheses) and mappings are shared and immutable. Only a namespace() changes,
 // by {% set ns.x = .. %}.
 class Value {
  public:
@@ -58,7 +58,7 @@ class Value {
   Value(BigWhole w) : data_(std::move(w)) {}
   Value(std::string s) : data_(std::move(s)) {}
   Value(std::string_view s) : data_(std::string(s)) {}
-  Value(const char*) = delete;  // would be a bool
+  Value(const char*) = delete;  // would convert to bool
   Value(List l);                // fails if nested too deeply
   Value(Dict d);
   static Value tuple(List l) {
@@ -69,7 +69,7 @@ class Value {
   Value(Namespace n) : data_(std::move(n)), holds_namespace_(true) {}
   Value(Function f) : data_(std::make_shared<const Function>(std::move(f))) {}
 
-  // The value as a T; nullptr if it is something else.
+  // The value as a T. nullptr if it has another type.
   template <class T>
   const T* as() const {
     return std::get_if<T>(&data_);
@@ -80,11 +80,11 @@ class Value {
   const std::string* string() const { return as<std::string>(); }
   bool undefined() const { return as<Undefined>() != nullptr; }
   bool none() const { return as<None>() != nullptr; }
-  // A whole number or a truth value, which counts as 0 or 1.
+  // An integer, or a bool as 0 or 1.
   bool whole(i64& out) const;
   bool number(double& out) const;  // any number
 
-  bool holds_namespace() const { return holds_namespace_; }  // somewhere inside: the only values that can change
+  bool holds_namespace() const { return holds_namespace_; }  // whether one is inside: the only values that can change
 
   std::string_view kind() const;  // for errors: "a string", "undefined" and so on
   bool truth() const;
@@ -99,19 +99,19 @@ class Value {
 };
 
 bool equal(const Value& a, const Value& b);
-// a < b of numbers, strings or lists; fails on others.
+// a < b for numbers, strings or lists. Fails on other types.
 bool less(const Value& a, const Value& b);
 // `item in container`: of lists, mappings, strings.
 bool contains(const Value& container, const Value& item);
 i64 length_of(const Value& value);  // of a string in code points
-// What a loop goes over: items of a list, keys of a mapping, characters of a string; nothing if undefined.
+// What a loop visits: a list's items, a mapping's keys, a string's characters. Empty if undefined.
 List items_of(const Value& value);
 
 std::string to_text(const Value& value);  // Python's str()
 
 // The settings of Python's json.dumps.
 struct JsonStyle {
-  std::optional<std::string> indent{};  // of one level; none: on one line
+  std::optional<std::string> indent{};  // of one level; none: all on one line
   std::string between = ", ", behind_key = ": ";
   bool ascii = false, sorted = false;
 };

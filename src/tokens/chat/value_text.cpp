@@ -1,4 +1,4 @@
-// Values as text: Python's str() and repr(), JSON.
+// Values as text: Python's str() and repr(), and JSON.
 #include <fmt/format.h>
 
 #include <algorithm>

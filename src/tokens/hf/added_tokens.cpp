@@ -13,7 +13,7 @@ Utf8Char char_at(std::string_view text, size_t i) {
   return read_utf8(reinterpret_cast<const u8*>(text.data()) + i, text.size() - i);
 }
 
-// Where the character before i begins, i > 0.
+// The start of the character before i, i > 0.
 size_t before(std::string_view text, size_t i) {
   size_t k = i - 1;
   while (k > 0 && i - k < 4 && (u8(text[k]) & 0xC0) == 0x80) --k;

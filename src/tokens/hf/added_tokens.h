@@ -1,5 +1,5 @@
-// The added tokens of a tokenizer.json: found in the text before anything else looks at it, some before it is
-// normalized, some after.
+// The added tokens of a tokenizer.json. They are found in the text first, some before normalization and some after
+// it.
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,9 +15,9 @@ namespace megalith::hf {
 struct AddedToken {
   std::string content;
   bool single_word = false, lstrip = false, rstrip = false, normalized = true, special = false;
-  bool was_special = false;     // now, or in an entry of the same content before this one
+  bool was_special = false;     // here, or in an earlier entry of the same content
   bool says_normalized = true;  // false: `normalized` follows `special`
-  std::string decoded{};        // what it stands for: the content, normalized if that is what is looked for
+  std::string decoded{};        // the decoded text: the content, normalized if the token is found in normalized text
   i32 id = -1;
 
   void make_special() {
@@ -31,21 +31,21 @@ struct AddedToken {
 };
 using AddedList = std::vector<AddedToken>;
 
-// An object with "content" and settings; `special` where it does not say.
+// An object with "content" and settings. special: the default of its "special".
 AddedToken read_added_token(const Json& item, bool special, std::string_view where);
 // The "added_tokens" of a tokenizer.json, or null.
 AddedList read_added_list(const Json& list, std::string_view where);
 
 class AddedTokens {
  public:
-  // A token that the vocabulary has keeps its id, others follow behind the last; of equal contents the last settings
-  // count. normalizer: may be nullptr. split_special: those that any entry calls special are not looked for.
+  // A token of the vocabulary keeps its id, and other tokens get the next ids. Of equal contents the last settings
+  // count. normalizer: may be nullptr. split_special: ignores tokens that any entry calls special.
   AddedTokens(const AddedList& list, const Vocabulary& v, Normalizer* normalizer, bool split_special);
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
-  // Calls found(id, begin, end) for each token in the text and plain(begin, end) for what is between. normalized: those
-  // that are looked for in normalized text.
+  // Calls found(id, begin, end) for each token in the text, and plain(begin, end) for the text between tokens.
+  // normalized: finds the tokens of normalized text.
   template <class Found, class Plain>
   void split(std::string_view text, bool normalized, Found&& found, Plain&& plain) const {
     const SpecialTokens& tokens = normalized ? in_normalized_ : in_raw_;
@@ -57,7 +57,7 @@ class AddedTokens {
       const AddedToken& token = tokens_[size_t(m.value)];
       if ((split_special_ && token.was_special) || (token.single_word && !stands_alone(text, m))) continue;
       widen(text, token, done, m);
-      if (m.begin >= m.end) continue;  // white space that the token before took
+      if (m.begin >= m.end) continue;  // white space that belongs to the previous token
       if (done < m.begin) plain(done, m.begin);
       found(token.id, m.begin, m.end);
       done = m.end;

@@ -1,4 +1,4 @@
-// vocab.txt of BERT.
+// BERT's vocab.txt.
 #include <fstream>
 
 #include "base/check.h"
@@ -37,7 +37,7 @@ Json flag(bool b) {
   return j;
 }
 
-// Behind the others; one that is there keeps its id.
+// Appends them to the vocabulary; an existing one keeps its id.
 void add_sentinels(Vocabulary& v, i64 count) {
   for (i64 i = 0; i < count; ++i)
     if (const std::string name = sentinel_name(i); v.find(name) == Vocabulary::kNone)

@@ -26,7 +26,7 @@ AddedToken token_of(const Json& json, bool special, const std::string& where) {
   return read_added_token(json, special, where);
 }
 
-// Reads the files one after another, as transformers does.
+// Reads the files in transformers' order.
 class Reader {
  public:
   Reader(const fs::path& folder, const Json& file) : folder_(folder), file_(file) {
@@ -93,7 +93,7 @@ class Reader {
       check(extra.is_null(), "{}: extra_special_tokens is neither a list nor an object", where);
     }
   }
-  // The old name counts where the new one says nothing.
+  // The old name counts if the new one is absent.
   void take_additional(const Json& list, const std::string& where) {
     if (!has_extra_ && list.is_list()) take_extra(list, where);
   }
@@ -130,7 +130,7 @@ class Reader {
     }
   }
 
-  // In the map every token is special, whatever it says.
+  // Every token of the map is special, whatever its entry says.
   AddedToken special(const Json& json) {
     Json as_special = json;
     if (!json.is_string()) as_special.set("special", json_of("true", map_name()));
@@ -166,7 +166,7 @@ class Reader {
     }
   }
 
-  // As the files say before any default.
+  // From the files, before any default.
   bool is_special(const std::string& text) const {
     const auto early = out_.extra.begin() + std::ptrdiff_t(early_extra_);
     const auto is_it = [&](const AddedToken& t) { return t.content == text; };
@@ -189,7 +189,7 @@ class Reader {
     for (auto& [_, token] : by_id) out_.listed.push_back(token);
   }
 
-  // added_tokens.json, and the file's own tokens of the same ids before them.
+  // Tokens of added_tokens.json, after the file's own tokens of the same ids.
   void list_legacy() {
     const std::string name = (folder_ / "added_tokens.json").string();
     const Json legacy = read_json_if_there(name);
@@ -210,8 +210,8 @@ class Reader {
   Beside out_;
   Json names_;  // of the class
   bool has_extra_ = false;
-  size_t early_extra_ = 0;            // of out_.extra, those that the map does not give by the old name
-  std::map<std::string, bool> said_;  // keys of kNames that a file has, null or not
+  size_t early_extra_ = 0;            // tokens of out_.extra that come from the old name in the map
+  std::map<std::string, bool> said_;  // the keys of kNames that a file has, also with null
   std::map<std::string, AddedToken> common_;
   std::vector<std::pair<std::string, AddedToken>> own_;
 };
@@ -226,7 +226,7 @@ std::string Beside::name(std::string_view key) const {
 
 Beside read_beside(const fs::path& folder, const Json& file) { return Reader(folder, file).read(); }
 
-// What classes do at the end: they add the special tokens once more.
+// At their end classes add the special tokens again.
 static void add_again(const Beside& beside, AddedList& all) {
   const AgainAs as = beside.made_by->again;
   const auto add = [&](const AddedToken& named, bool common) {

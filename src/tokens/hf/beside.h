@@ -1,5 +1,5 @@
-// What stands beside a tokenizer.json: tokenizer_config.json, special_tokens_map.json, added_tokens.json. Which of them
-// counts is transformers' order.
+// The files that accompany a tokenizer.json: tokenizer_config.json, special_tokens_map.json, added_tokens.json. Their
+// precedence is that of transformers.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -12,21 +12,22 @@
 namespace megalith::hf {
 
 struct Beside {
-  Json config;                                            // tokenizer_config.json
-  const TokenizerClass* made_by = nullptr;                // none: the file is taken as it is
-  std::vector<std::pair<std::string, AddedToken>> named;  // bos_token and the like, then the model's own, in order
-  AddedList extra;                                        // special tokens without a name
-  AddedList listed;                                       // by id; without those of tokenizer.json itself
+  Json config;                              // tokenizer_config.json
+  const TokenizerClass* made_by = nullptr;  // none: the file is used unchanged
+  std::vector<std::pair<std::string, AddedToken>>
+      named;               // bos_token and the like, then the model's own tokens, in order
+  AddedList extra;         // special tokens without a name
+  AddedList listed;        // by id, without the tokens of tokenizer.json
   bool lists_all = false;  // tokenizer_config.json has added_tokens_decoder: a class that makes the tokenizer anew
                            // takes its tokens instead of the file's
 
   std::string name(std::string_view key) const;  // the token's text; empty if there is none
 };
 
-// Of the folder that holds the file; a file that is not there says nothing. file: the tokenizer.json, or null.
+// folder: holds the files; a missing file is ignored. file: the tokenizer.json, or null.
 Beside read_beside(const std::filesystem::path& folder, const Json& file);
 
-// All added tokens of the tokenizer, in the order in which transformers adds them: the file's and those beside it.
+// All added tokens in transformers' order: those of the file, and those of the accompanying files.
 AddedList all_added(const Beside& beside, const Json& file, std::string_view where);
 
 }  // namespace megalith::hf

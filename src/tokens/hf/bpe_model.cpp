@@ -1,5 +1,5 @@
-// BPE on characters, with tokens for bytes and for the unknown. Or on bytes, where the vocabulary has all of GPT-2's
-// alphabet and the pieces come in it.
+// BPE on characters, with tokens for bytes and for unknown characters. BPE on bytes, if the vocabulary has GPT-2's
+// whole alphabet and the pieces are written in it.
 #include <algorithm>
 #include <optional>
 
@@ -31,12 +31,12 @@ class BpeModel : public Model {
   ByteBpe bpe_;
   BpeOptions options_;
   bool all_bytes_;
-  bool cuts_at_marks_ = false;  // nothing merges across the place before U+2581 behind another character
+  bool cuts_at_marks_ = false;  // no rule merges a character with a U+2581 after it
   std::vector<i32> byte_tokens_;
   i32 unknown_ = Vocabulary::kNone;
 };
 
-// Pieces as characters; what PieceEncoder wants of a model.
+// BPE on characters, as a Model of PieceEncoder.
 class CharBpe {
  public:
   explicit CharBpe(const BpeModel& model) : m_(model), encoder_(model.bpe_.merges) {}
@@ -114,7 +114,7 @@ class BpeModelEncoder : public ModelEncoder {
   void finish(std::vector<i32>& out) override { pieces_.flush(out); }
 
  private:
-  // The next mark that has another character before it, or the end.
+  // The next mark after another character, or the end.
   static size_t next_mark(std::string_view text, size_t begin, size_t end) {
     while (begin < end && text.substr(begin).starts_with(kMark)) begin += kMark.size();
     if (begin >= end) return end;
@@ -151,7 +151,7 @@ MergePair parse_merge(const Json& item, size_t number, std::string_view where) {
 
 struct Merges {
   std::vector<BpeMerges::Rule> rules;
-  bool cross_marks = false;  // some rule joins a character and U+2581 behind it
+  bool cross_marks = false;  // whether a rule merges a character with a U+2581 after it
 };
 
 Merges read_merges(const Json& spec, const Vocabulary& v, const std::string& prefix, std::string_view where) {
@@ -175,7 +175,7 @@ Merges read_merges(const Json& spec, const Vocabulary& v, const std::string& pre
   return m;
 }
 
-// The bytes that a token in GPT-2's alphabet stands for; empty if it has other characters.
+// The bytes of a token in GPT-2's alphabet. Empty if it has other characters.
 std::vector<std::string> bytes_of_tokens(const Vocabulary& v) {
   std::vector<std::string> tokens;
   for (const std::string& token : v.tokens()) tokens.push_back(is_in_byte_alphabet(token) ? bytes_of_token(token) : "");
@@ -189,7 +189,7 @@ std::unique_ptr<Model> make_bpe(const Json& spec, std::string_view where) {
   check(vocab && vocab->is_object(), "{}: \"vocab\" is missing or not an object", where);
   const Json* dropout = spec.find("dropout");
   check(!dropout || dropout->is_null() || (dropout->kind == Json::Kind::number && dropout->number == 0),
-        "{}: dropout is not one we have: set it to null", where);
+        "{}: dropout is not supported: set it to null", where);
   BpeOptions o;
   if (const Json* unknown = spec.find("unk_token"); unknown && !unknown->is_null())
     o.unknown = spec.text("unk_token", "", where);
@@ -211,7 +211,7 @@ std::unique_ptr<Model> make_bpe(const Json& spec, std::string_view where) {
   }
   ByteBpe bpe{BpeMerges(bytes, merges.rules)};
   if (all_bytes && o.ignore_merges) bpe.keep_whole(bytes_of_tokens(v), 0);
-  // Where unknown characters are dropped, marks may meet that did not.
+  // If unknown characters are dropped, two marks may become neighbours.
   const bool cuts = !merges.cross_marks && o.unknown && !o.ignore_merges && o.prefix.empty() && o.suffix.empty() &&
                     v.find(kMark) != Vocabulary::kNone;
   auto model = std::make_unique<BpeModel>(std::move(v), std::move(bpe), std::move(o), all_bytes);

@@ -1,5 +1,5 @@
-// SentencePiece's precompiled table of replacements: a Darts double array that finds the number of a key, and the
-// replacements one behind the other, each ended by a zero byte.
+// SentencePiece's precompiled table of replacements. A Darts double array maps a key to a number. The replacements
+// follow, each with a zero byte at its end.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,26 +12,26 @@ namespace megalith::hf {
 
 class Charsmap {
  public:
-  // blob: u32 size of the array in bytes, the array, the replacements; little-endian. Fails, naming `where`, if its
-  // sizes do not fit together. Whatever the array holds, no look-up leaves it.
+  // blob: u32 size of the array in bytes, the array, the replacements, in little-endian. Fails, naming `where`, if
+  // the sizes are inconsistent. No look-up reads outside the array, whatever its content.
   Charsmap(std::string_view blob, std::string_view where);
 
-  // The replacement of the shortest key that `text` begins with.
+  // The replacement of the shortest key that is a prefix of `text`.
   std::optional<std::string_view> shortest(std::string_view text) const;
 
   struct Match {
     std::string_view text;  // the replacement
     size_t length;          // of the key
   };
-  // That of the longest key that `text` begins with.
+  // The replacement of the longest key that is a prefix of `text`.
   std::optional<Match> longest(std::string_view text) const;
 
-  // Whether every key that the array can reach stays within it, and so does its value: what other readers rely on.
+  // Whether every reachable key, and its value, stays inside the array. Other readers depend on it.
   bool is_sound() const;
 
  private:
-  // Calls found(value, length of the key) for the keys that `text` begins with, from short to long, while it returns
-  // true.
+  // Calls found(value, length of the key) for each key that is a prefix of `text`, shortest first, until it returns
+  // false.
   template <class Found>
   void walk(std::string_view text, Found&& found) const;
   std::optional<std::string_view> replacement(size_t value) const;

@@ -1,4 +1,4 @@
-// The sets of reference_sets.h as tables: 1 for the code points that are in.
+// The sets of reference_sets.h as tables: 1 for each code point in the set.
 #pragma once
 #include "tokens/unicode.h"
 

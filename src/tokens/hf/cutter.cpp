@@ -11,7 +11,7 @@ Behavior behavior_of(std::string_view name, std::string_view where) {
   if (name == "MergedWithNext") return Behavior::merged_with_next;
   if (name == "Contiguous") return Behavior::contiguous;
   fail(
-      "{}: the behavior \"{}\" is not one we have: use Removed, Isolated, MergedWithPrevious, MergedWithNext or "
+      "{}: the behavior \"{}\" is not supported: use Removed, Isolated, MergedWithPrevious, MergedWithNext or "
       "Contiguous",
       where, name);
 }
@@ -35,7 +35,7 @@ std::vector<Part> parts_of(size_t size, const std::vector<Span>& found, bool inv
   return parts;
 }
 
-// Joins each part of `parts` to the one before where `joins(part, before)` says so.
+// Joins each part of `parts` to the previous one if `joins(part, previous)` is true.
 template <class F>
 std::vector<Part> joined(const std::vector<Part>& parts, F&& joins) {
   std::vector<Part> out;

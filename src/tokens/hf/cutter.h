@@ -1,4 +1,4 @@
-// Cutting pieces where delimiters were found.
+// Cuts pieces at delimiters.
 #pragma once
 #include "tokens/hf/pre_tokenizer.h"
 
@@ -6,8 +6,8 @@ namespace megalith::hf {
 
 Behavior behavior_of(std::string_view name, std::string_view where);
 
-// Appends to `out` the pieces that `piece` is cut into. `found`: the delimiters, as offsets within the piece, from left
-// to right. invert: what is between them are the delimiters.
+// Cuts `piece`, and appends the results to `out`. `found`: the delimiters, as offsets in the piece, from left to
+// right. invert: the text between them is the delimiters.
 void cut(const Pieces::Piece& piece, const std::vector<Span>& found, Behavior behavior, bool invert,
          std::vector<Pieces::Piece>& out);
 

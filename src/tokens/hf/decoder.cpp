@@ -58,7 +58,7 @@ int byte_of(const std::string& token) {
   return value;
 }
 
-// A run of byte tokens is text if it is UTF-8, else one U+FFFD per token.
+// A run of byte tokens is text if it is valid UTF-8. Otherwise each token becomes a U+FFFD.
 void byte_fallback(Tokens& tokens) {
   Tokens out;
   std::string run;
@@ -178,7 +178,7 @@ void decode_tokens(const Json& spec, Tokens& tokens, std::string_view where) {
   } else if (type == "CTC") {
     ctc(spec, tokens, where);
   } else {
-    fail("{}: the decoder {} is not one we have", where, type);
+    fail("{}: the decoder {} is not supported", where, type);
   }
 }
 

@@ -1,4 +1,4 @@
-// From the tokens of a tokenizer.json back to text.
+// Decodes the tokens of a tokenizer.json to text.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace megalith::hf {
 
-// Rewrites the list of tokens as the decoder says; joined it is the text. null joins with spaces. Fails, naming
-// `where`, if there is a decoder that we don't have.
+// Rewrites the list of tokens by the decoder's rules. Joined, the list is the text. null joins with spaces. Fails,
+// naming `where`, on an unsupported decoder.
 void decode_tokens(const Json& spec, std::vector<std::string>& tokens, std::string_view where);
 
 }  // namespace megalith::hf

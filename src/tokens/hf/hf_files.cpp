@@ -1,4 +1,4 @@
-// tokenizer.json, or the vocabulary and merges that stand in its place, with what lies beside it.
+// Reads tokenizer.json, or a vocabulary with merges instead, and the accompanying files.
 #include <filesystem>
 #include <fstream>
 
@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The special tokens but the padding, as far as the vocabulary has them.
+// The special tokens of the vocabulary, without the padding.
 std::vector<i32> other_special(const Beside& beside, const Tokenizer& t) {
   std::vector<i32> ids;
   for (const auto& [key, token] : beside.named)
@@ -20,7 +20,7 @@ std::vector<i32> other_special(const Beside& beside, const Tokenizer& t) {
   return ids;
 }
 
-// The end of a document where no file beside the tokenizer names it: the first of the common ones.
+// The end-of-document token if no file names it: the first known one in the vocabulary.
 std::string common_eos(const Tokenizer& t) {
   for (const char* name : {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>", "[SEP]"}) {
     if (t.find(name) != Tokenizer::kNone) return name;
@@ -30,9 +30,9 @@ std::string common_eos(const Tokenizer& t) {
 
 struct Files {
   fs::path folder;
-  std::string where;  // the file that errors name
+  std::string where;  // the file's name, for errors
   Json file;          // tokenizer.json
-  bool whole = true;  // it is one; else its model stands in vocab.json and merges.txt
+  bool whole = true;  // whether there is a tokenizer.json; otherwise vocab.json and merges.txt hold the model
 };
 
 Json read_merges(const fs::path& path) {
@@ -70,7 +70,7 @@ Files read_files(const std::string& model) {
   return {path, vocab, std::move(file), false};
 }
 
-// What add_bos_token and add_eos_token say counts only where no tokenizer.json has its own.
+// add_bos_token and add_eos_token count only if no tokenizer.json defines it.
 Surround surround_of(const Files& f, const Beside& beside, const HfTokenizer& t) {
   if (f.whole) return read_post_processor(member(f.file, "post_processor"), f.where);
   Surround s;
@@ -88,7 +88,7 @@ std::unique_ptr<Tokenizer> make_hugging_face_tokenizer(const TokenizerConfig& c)
   const Beside beside = read_beside(f.folder, f.file);
   check(f.whole || beside.made_by != nullptr,
         "--tokenizer-model {}: without a tokenizer.json the tokenizer_class of tokenizer_config.json says how text is "
-        "cut, and \"{}\" is not one we have: give a directory with a tokenizer.json",
+        "cut, and \"{}\" is not supported: give a directory with a tokenizer.json",
         c.tokenizer_model, member(beside.config, "tokenizer_class").string);
   if (beside.made_by) rebuild(f.file, *beside.made_by, beside.config, beside.name("unk_token"), f.where);
   HfParts parts{
@@ -103,7 +103,8 @@ std::unique_ptr<Tokenizer> make_hugging_face_tokenizer(const TokenizerConfig& c)
       .split_special = !c.special_tokens_in_text || beside.config.flag("split_special_tokens", false, f.where)};
   auto t = std::make_unique<HfTokenizer>(std::move(parts));
   if (!c.hf_no_special_tokens) t->set_surround(surround_of(f, beside, *t));
-  // Megatron lets a class token begin a document, and a separator end it, where nothing else does.
+  // As in Megatron, the class token begins a document, and the separator ends it, if there is no other token for
+  // that.
   const auto either = [&](const char* first, const char* second) {
     const std::string name = beside.name(first);
     return name.empty() ? beside.name(second) : name;

@@ -12,7 +12,7 @@ namespace megalith::hf {
 
 namespace {
 
-// Pieces that are plain bytes.
+// Encodes pieces that are plain bytes.
 class ByteModelEncoder : public ModelEncoder {
  public:
   explicit ByteModelEncoder(const ByteBpe& bpe) : pieces_(ByteBpeModel(bpe)) {}

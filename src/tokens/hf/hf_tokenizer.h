@@ -1,5 +1,5 @@
-// The tokenizer that a tokenizer.json describes: added tokens out, normalized, cut into pieces, the model on each
-// piece, special tokens around it all.
+// The tokenizer of a tokenizer.json. It finds added tokens, normalizes, cuts the text into pieces, encodes each
+// piece, and adds special tokens.
 #pragma once
 #include <memory>
 #include <string>
@@ -14,7 +14,7 @@ namespace megalith::hf {
 
 struct HfParts {
   std::string_view name;  // the spelling of --tokenizer-type
-  std::string where;      // the file, for errors
+  std::string where;      // the file's name, for errors
   std::unique_ptr<Model> model;
   Json normalizer, decoder;
   AddedList added_tokens;
@@ -38,7 +38,7 @@ class HfTokenizer : public Tokenizer {
   std::string decode_bytes(std::span<const i32> ids) const override;
 
   void set_special(i32 eod, i32 bos, i32 pad) { eod_ = eod, bos_ = bos, pad_ = pad; }
-  void set_other_special(std::vector<i32> ids) { other_special_ = std::move(ids); }  // but eod, bos and pad
+  void set_other_special(std::vector<i32> ids) { other_special_ = std::move(ids); }  // without eod, bos and pad
   void set_surround(Surround s);  // fails if an id is outside the vocabulary
   const HfParts& parts() const { return parts_; }
   const AddedTokens& added() const { return added_; }
@@ -53,8 +53,8 @@ class HfTokenizer : public Tokenizer {
 
 inline constexpr std::string_view kHuggingFaceType = "HuggingFaceTokenizer";
 
-// --tokenizer-model: a tokenizer.json or a directory with one. The names of eos, bos and pad come from
-// tokenizer_config.json and special_tokens_map.json beside it.
+// --tokenizer-model: a tokenizer.json or a directory with one. The accompanying tokenizer_config.json and
+// special_tokens_map.json name eos, bos and pad.
 std::unique_ptr<Tokenizer> make_hugging_face_tokenizer(const TokenizerConfig& config);
 
 // BertWordPieceLowerCase and BertWordPieceCase: --vocab-file is vocab.txt.

@@ -14,7 +14,7 @@ using simdjson::dom::element_type;
 
 namespace {
 
-// As deep as the parser goes, about a thousand levels.
+// The parser limits the depth to about a thousand levels.
 Json tree_of(const element& e) {
   Json json;
   switch (e.type()) {

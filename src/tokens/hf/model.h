@@ -1,4 +1,4 @@
-// The models of tokenizer.json files: from a piece of text to token ids.
+// The models of tokenizer.json files, which encode a piece of text.
 #pragma once
 #include <memory>
 #include <string_view>
@@ -9,13 +9,13 @@
 
 namespace megalith::hf {
 
-// One per thread.
+// Each thread needs its own.
 class ModelEncoder {
  public:
   virtual ~ModelEncoder() = default;
-  // Appends the ids of a piece, which is not empty. `text` holds it and may be read to its end.
+  // Appends the ids of a piece, which is not empty. `text` contains the piece and may be read to its end.
   virtual void encode(std::string_view text, size_t begin, size_t end, std::vector<i32>& out) = 0;
-  virtual void finish(std::vector<i32>&) {}  // after the last piece of a text
+  virtual void finish(std::vector<i32>&) {}  // called after the last piece of a text
 };
 
 class Model {
@@ -23,7 +23,7 @@ class Model {
   virtual ~Model() = default;
   const Vocabulary& vocabulary() const { return vocabulary_; }
   virtual std::unique_ptr<ModelEncoder> encoder() const = 0;
-  // For pieces that are plain bytes instead of text in GPT-2's alphabet; nullptr if the model cannot.
+  // For pieces that are plain bytes, not text in GPT-2's alphabet. nullptr if the model has no such form.
   virtual const ByteBpe* byte_bpe() const { return nullptr; }
 
  protected:
@@ -31,7 +31,7 @@ class Model {
   Vocabulary vocabulary_;
 };
 
-// Fails, naming `where`, if the model is broken or one that we don't have.
+// Fails, naming `where`, on an invalid or unsupported model.
 std::unique_ptr<Model> make_model(const Json& spec, std::string_view where);
 
 std::unique_ptr<Model> make_bpe(const Json& spec, std::string_view where);
@@ -46,7 +46,7 @@ struct WordPieceParts {
 };
 std::unique_ptr<Model> make_word_piece(Vocabulary vocabulary, const WordPieceParts& parts);
 
-// The ids of <0x00> ... <0xFF>; kNone for those that are missing.
+// The ids of <0x00> ... <0xFF>; kNone for missing ones.
 std::vector<i32> byte_tokens(const Vocabulary& v);
 
 }  // namespace megalith::hf

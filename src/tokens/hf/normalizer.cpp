@@ -36,7 +36,7 @@ class FormNormalizer : public Normalizer {
   std::string room_;
 };
 
-// A function from each character to what is appended.
+// Maps each character to the text that replaces it.
 template <class F>
 class CharNormalizer : public Normalizer {
  public:
@@ -145,7 +145,8 @@ class StripNormalizer : public Normalizer {
   bool left_, right_;
 };
 
-// For each grapheme cluster of less than six bytes that begins with a key, the key's replacement; else by character.
+// If a grapheme cluster of less than six bytes begins with a key, the key's replacement replaces it. Otherwise its
+// characters are replaced one by one.
 class PrecompiledNormalizer : public Normalizer {
  public:
   explicit PrecompiledNormalizer(Charsmap map) : map_(std::move(map)) {}
@@ -203,7 +204,7 @@ std::unique_ptr<Normalizer> make_bert(const Json& spec, std::string_view where) 
   return std::make_unique<SequenceNormalizer>(std::move(all));
 }
 
-// SentencePiece's old rules: some control characters go, some become spaces.
+// SentencePiece's old rules: some control characters are removed, others become spaces.
 std::unique_ptr<Normalizer> make_nmt() {
   return per_char([](std::string& out, u32 c, std::string_view bytes) {
     const bool gone = (c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F;
@@ -265,7 +266,7 @@ std::unique_ptr<Normalizer> make_normalizer(const Json& spec, std::string_view w
       for (char b : bytes) append_utf8(out, byte_alphabet()[u8(b)]);
     });
   }
-  fail("{}: the normalizer {} is not one we have", where, type);
+  fail("{}: the normalizer {} is not supported", where, type);
 }
 
 }  // namespace megalith::hf

@@ -62,7 +62,7 @@ Surround read_post_processor(const Json& spec, std::string_view where) {
     }
     return all;
   }
-  fail("{}: the post-processor {} is not one we have", where, type);
+  fail("{}: the post-processor {} is not supported", where, type);
 }
 
 }  // namespace megalith::hf

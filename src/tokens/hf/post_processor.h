@@ -1,4 +1,4 @@
-// The special tokens that a tokenizer.json puts around a text.
+// The special tokens that a tokenizer.json adds before and after a text.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -11,7 +11,7 @@ struct Surround {
   std::vector<i32> before, after;
 };
 
-// Nothing for null. Fails, naming `where`, if there is a post-processor that we don't have.
+// Empty for null. Fails, naming `where`, on an unsupported post-processor.
 Surround read_post_processor(const Json& spec, std::string_view where);
 
 }  // namespace megalith::hf

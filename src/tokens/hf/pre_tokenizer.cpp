@@ -10,7 +10,7 @@ namespace megalith::hf {
 
 namespace {
 
-// Cuts each piece at what `Finder` finds: void find(std::string_view, std::vector<Span>&).
+// Cuts each piece at the matches of `Finder`: void find(std::string_view, std::vector<Span>&).
 template <class Finder>
 class Cutting : public PreTokenizer {
  public:
@@ -40,7 +40,7 @@ std::unique_ptr<PreTokenizer> cutting(Finder finder, Behavior behavior, bool inv
   return std::make_unique<Cutting<Finder>>(std::move(finder), behavior, invert);
 }
 
-// Each character for which is(code point).
+// Each character for which is(code point) is true.
 template <class Is>
 auto each_char(Is is) {
   return [is](std::string_view text, std::vector<Span>& found) {
@@ -53,7 +53,7 @@ auto each_char(Is is) {
   };
 }
 
-// Runs of characters of one class, class 0 left out.
+// Runs of characters of one class, without class 0.
 template <class ClassOf>
 auto runs(ClassOf class_of) {
   return [class_of](std::string_view text, std::vector<Span>& found) {
@@ -73,7 +73,7 @@ auto runs(ClassOf class_of) {
   };
 }
 
-// Rewrites each piece: `f` appends the new text of a piece.
+// Rewrites each piece: `f` appends its new text.
 template <class F>
 class Rewriting : public PreTokenizer {
  public:
@@ -147,7 +147,7 @@ std::unique_ptr<PreTokenizer> make_metaspace(const Json& step, std::string_view 
   const std::string old = step.flag("add_prefix_space", true, where) ? "always" : "never";
   const std::string scheme = step.text("prepend_scheme", old, where);
   check(scheme == "always" || scheme == "first" || scheme == "never",
-        "{}: Metaspace's prepend_scheme \"{}\" is not one we have: use always, first or never", where, scheme);
+        "{}: Metaspace's prepend_scheme \"{}\" is not supported: use always, first or never", where, scheme);
   auto marks = rewriting([=](std::string_view text, bool first, std::string& out) {
     const bool prepend = scheme == "always" || (scheme == "first" && first);
     if (prepend && !text.starts_with(mark) && !text.starts_with(' ')) out += mark;
@@ -177,7 +177,7 @@ std::unique_ptr<PreTokenizer> make_fixed_length(const Json& step, std::string_vi
 }
 
 bool is_numeric(u32 c) {
-  // Of Unicode 17.0, which Rust's standard library knows.
+  // Unicode 17.0, as in Rust's standard library.
   return is_number(category_of(c)) || (c >= 0x11DE0 && c <= 0x11DE9) || (c >= 0x16FF4 && c <= 0x16FF6);
 }
 
@@ -187,7 +187,7 @@ std::unique_ptr<PreTokenizer> make_char_delimiter(const Json& step, std::string_
   return by_regex(escaped(delimiter), Behavior::removed, false, where);
 }
 
-// A cut of ByteLevel, without the prefix and the alphabet.
+// The cut of ByteLevel, without its prefix and its alphabet.
 Json split_step(std::string_view regex) {
   const auto text = [](std::string_view s) {
     Json j;
@@ -230,7 +230,7 @@ SplitPattern scanner_of(const std::vector<Json>& steps, std::string_view where) 
   if (!regex || !regex->is_string() || regex->string.find('$') != std::string::npos) return SplitPattern::none;
   const std::string behavior = steps[0].text("behavior", "", where);
   const bool invert = steps[0].flag("invert", false, where);
-  // The patterns cover every character, so that between the matches there is nothing.
+  // The patterns match every character, so there is no text between matches.
   const bool cuts_only = (behavior == "Isolated") || (behavior == "Removed" && invert);
   return cuts_only ? known_pattern(regex->string) : SplitPattern::none;
 }
@@ -281,7 +281,7 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Json& step, std::string_v
   }
   if (type == "CharDelimiterSplit") return make_char_delimiter(step, where);
   if (type == "FixedLength") return make_fixed_length(step, where);
-  fail("{}: the pre-tokenizer {} is not one we have", where, type);
+  fail("{}: the pre-tokenizer {} is not supported", where, type);
 }
 
 }  // namespace megalith::hf

@@ -1,4 +1,4 @@
-// What a tokenizer.json does to cut text into pieces: steps one after another, each cutting or rewriting every piece.
+// How a tokenizer.json cuts text into pieces: a sequence of steps, each of which cuts or rewrites every piece.
 #pragma once
 #include <memory>
 #include <optional>
@@ -12,11 +12,11 @@
 
 namespace megalith::hf {
 
-// Pieces of a text, in order; none is empty.
+// Non-empty pieces of a text, in order.
 struct Pieces {
   struct Piece {
     size_t begin, end;
-    bool first;  // begins where the whole input begins
+    bool first;  // whether it is the start of the whole input
   };
   std::string text;
   std::vector<Piece> pieces;
@@ -24,26 +24,26 @@ struct Pieces {
   std::string_view of(const Piece& p) const { return std::string_view(text).substr(p.begin, p.end - p.begin); }
 };
 
-// One per thread.
+// Each thread needs its own.
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
   virtual void apply(Pieces& pieces) = 0;
 };
 
-// How a delimiter found in the text is cut.
+// What happens to a delimiter in the text.
 enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 // The steps of a pre-tokenizer; no steps for null.
 struct PreTokenizerPlan {
   std::vector<Json> steps;
-  // The last step is "write each byte in GPT-2's alphabet", which a byte-level model can leave out; it is not in
-  // `steps`.
+  // Whether the last step writes each byte in GPT-2's alphabet. It is not in `steps`, because a byte-level model does
+  // not need it.
   bool ends_in_byte_alphabet = false;
-  // The steps are one cut by a pattern that has a scanner; then `steps` can be left out for it.
+  // The pattern, if the steps are one cut by a pattern that has a scanner. The scanner replaces `steps`.
   SplitPattern pattern = SplitPattern::none;
 };
-// Fails, naming `where`, if there is a pre-tokenizer that we don't have.
+// Fails, naming `where`, on an unsupported pre-tokenizer.
 PreTokenizerPlan plan_pre_tokenizer(const Json& spec, std::string_view where);
 
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Json& step, std::string_view where);

@@ -14,7 +14,7 @@ struct Regex::State {
   pcre2_match_data* match = nullptr;
   pcre2_match_context* context = nullptr;
   pcre2_jit_stack* stack = nullptr;
-  std::string shadow;  // the text with bytes that are not UTF-8 replaced
+  std::string shadow;  // the text with U+0001 for each invalid byte
 
   ~State() {
     pcre2_jit_stack_free(stack);
@@ -60,7 +60,7 @@ Regex::Regex(Regex&&) noexcept = default;
 
 namespace {
 
-// The text, or a copy of the same length in which U+0001 stands for each byte that is not UTF-8.
+// The text, or a copy of the same length with U+0001 for each byte that is not UTF-8.
 std::string_view valid_text(std::string_view text, std::string& shadow) {
   const auto* bytes = reinterpret_cast<const u8*>(text.data());
   bool copied = false;
@@ -85,7 +85,7 @@ void Regex::find_all(std::string_view all, std::vector<Span>& out) {
   out.clear();
   const std::string_view text = valid_text(all, state_->shadow);
   const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-  size_t last = std::string_view::npos;  // the end of the match before
+  size_t last = std::string_view::npos;  // the end of the previous match
   for (size_t from = 0; from <= text.size();) {
     const int found =
         pcre2_match(state_->code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, state_->match, state_->context);

@@ -1,4 +1,4 @@
-// Regular expressions of tokenizer.json files: written for Oniguruma with Ruby's syntax, run by PCRE2.
+// Regular expressions of tokenizer.json files. They are written for Oniguruma with Ruby's syntax; PCRE2 runs them.
 #pragma once
 #include <memory>
 #include <string>
@@ -14,16 +14,16 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-// One per thread.
+// Each thread needs its own.
 class Regex {
  public:
-  // Fails, naming `where`, if the pattern is wrong or uses what PCRE2 does not have.
+  // Fails, naming `where`, if the pattern is invalid or uses a feature that PCRE2 lacks.
   Regex(std::string_view pattern, std::string_view where);
   ~Regex();
   Regex(Regex&&) noexcept;
 
-  // All matches from left to right, none overlapping; empty ones too, but not at the end of the one before. `text` need
-  // not be UTF-8: other bytes match as control characters. Fails if a match takes too many steps.
+  // All matches from left to right, without overlap. Empty matches count, except at the end of the previous match.
+  // `text` need not be valid UTF-8: other bytes match like control characters. Fails if a match takes too many steps.
   void find_all(std::string_view text, std::vector<Span>& out);
 
  private:
@@ -31,8 +31,8 @@ class Regex {
   std::unique_ptr<State> state_;
 };
 
-// The same pattern in PCRE2's syntax: classes such as \s and \p{L} written out where PCRE2 means others or knows less
-// of Unicode.
+// The same pattern in PCRE2's syntax. Classes such as \s and \p{L} are expanded if PCRE2 defines them differently or
+// has an older Unicode.
 std::string to_pcre2(std::string_view pattern, std::string_view where);
 
 }  // namespace megalith::hf

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kSpaces =
     R"(\x09-\x0d\x20\x85\xa0\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
-// Oniguruma's \w: as Unicode says but with the superscript digits and fractions of Latin-1, without the joiners.
+// Oniguruma's \w: Unicode's, with the superscript digits and fractions of Latin-1, and without the joiners.
 constexpr std::string_view kCircled = R"(\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
 constexpr std::string_view kRaised = R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
 constexpr std::string_view kNewerHan = R"(\x{2b739}\x{2ebf0}-\x{2ee5d}\x{31350}-\x{323af})";  // of Unicode 15
@@ -49,7 +49,7 @@ constexpr Named kCategories[] = {
     {"So", C::other_symbol, C::other_symbol},
 };
 
-// What PCRE2 does not know as assigned but our tables do, by name of category: as ranges for a class.
+// The characters that our tables assign and PCRE2 does not, by category, as ranges of a class.
 std::map<std::string, std::string, std::less<>> find_newer() {
   std::string all;
   for (u32 c : code_points_of(C::uppercase, C::other_symbol)) append_utf8(all, c);
@@ -98,7 +98,8 @@ std::string category(std::string_view name) { return fmt::format("\\p{{{}}}{}", 
 
 }  // namespace
 
-// Whether PCRE2 knows it as a script. Of \p{Han} it takes all that Han texts use, Oniguruma what belongs to Han alone.
+// Whether PCRE2 knows it as a script. For \p{Han} PCRE2 matches all characters in Han texts, Oniguruma only those
+// that belong to Han alone.
 bool is_script(std::string_view name) {
   const std::string pattern = fmt::format("\\p{{sc:{}}}", name);
   int error = 0;

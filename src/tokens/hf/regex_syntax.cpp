@@ -1,5 +1,5 @@
-// Where Oniguruma with Ruby's syntax and PCRE2 differ: \b, \uHHHH, the option m and the sets of regex_sets.h. Class
-// intersections, nested classes and {n,m}+, which PCRE2 reads otherwise, are refused.
+// Translates what differs between Oniguruma with Ruby's syntax and PCRE2: \b, \uHHHH, the option m and the sets of
+// regex_sets.h. Class intersections, nested classes and {n,m}+ have another meaning in PCRE2, so they are refused.
 #include <algorithm>
 
 #include "base/check.h"
@@ -38,7 +38,7 @@ class Translator {
     i_ += count;
   }
 
-  // Members of a class; outside of one, the class of them.
+  // Members of a class. Outside of a class they become a class.
   void members(std::string_view text, bool negative = false) {
     if (in_class_) {
       if (negative) refuse("a negated class within a class");
@@ -152,7 +152,7 @@ class Translator {
     put(1);
   }
 
-  // Ruby's m lets the dot match newlines, which is s in PCRE2.
+  // In Ruby, m lets the dot match newlines, as s does in PCRE2.
   void options() {
     size_t k = i_ + 2;
     while (k < p_.size() && (p_[k] == '-' || (p_[k] >= 'a' && p_[k] <= 'z'))) ++k;

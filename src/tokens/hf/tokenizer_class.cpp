@@ -93,7 +93,8 @@ constexpr TokenizerClass kClasses[] = {
               R"( "mask_token": "<mask>"})"},
 };
 
-// The classes that transformers registers for the types of config.json; "" is one that takes the file as it is.
+// The classes that transformers registers for each model type of config.json. "": a class that uses the file
+// unchanged.
 struct Registered {
   std::string_view name, types;
 };
@@ -136,7 +137,7 @@ std::string filled(std::string_view json, std::string_view place, std::string_vi
   return out;
 }
 
-// A text as it stands in JSON.
+// A text in JSON's form.
 std::string in_json(std::string_view text) { return filled(filled(text, "\\", "\\\\"), "\"", "\\\""); }
 
 }  // namespace
@@ -151,7 +152,7 @@ const TokenizerClass* class_of(const Json& config, const Json& model_config, boo
   if (hub.empty()) return registered ? class_named(registered->name) : nullptr;
   if (!registered || registered->name == hub) return class_named(hub);
   if (registered->name.empty()) return nullptr;
-  return class_named(type == "qwen2" ? registered->name : hub);  // qwen2's directories are known to name wrong ones
+  return class_named(type == "qwen2" ? registered->name : hub);  // directories of qwen2 name wrong classes
 }
 
 const TokenizerClass* gpt2_class() { return class_named("GPT2Tokenizer"); }

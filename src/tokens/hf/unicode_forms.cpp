@@ -1,5 +1,5 @@
-// The text is cut at characters that never change and never combine with what is before them; only stretches of more
-// than one character, or of others, go through utf8proc.
+// Normalizes with utf8proc, but only where needed. It cuts the text at characters that never change and never combine
+// with the previous one. Pieces of one such character are copied.
 #include "tokens/hf/unicode_forms.h"
 
 #include <utf8proc.h>
@@ -16,7 +16,7 @@ namespace megalith::hf {
 
 namespace {
 
-enum : u8 { kChanges, kStarts, kInert };  // kInert starts a stretch too, and takes no part in it
+enum : u8 { kChanges, kStarts, kInert };  // kInert also starts a piece, and does not combine
 
 int options_of(Form form) {
   const bool composed = form == Form::nfc || form == Form::nfkc, compat = form == Form::nfkc || form == Form::nfkd;
@@ -24,7 +24,8 @@ int options_of(Form form) {
 }
 
 CodeTable make_table(Form form) {
-  constexpr u32 kEnd = 0x110000, kPlanes = 0x30000;  // nothing beyond is normalized but for what is listed
+  constexpr u32 kEnd = 0x110000,
+                kPlanes = 0x30000;  // normalization changes nothing beyond, except for the listed characters
   std::vector<u8> all(kEnd, kStarts);
   std::vector<u32> seconds;
   const int options = options_of(form) & ~(UTF8PROC_COMPOSE | UTF8PROC_STABLE);
@@ -39,7 +40,7 @@ CodeTable make_table(Form form) {
     for (utf8proc_ssize_t i = 1; i < count && i < 64; ++i) seconds.push_back(u32(parts[i]));
   }
   if (form == Form::nfc || form == Form::nfkc) {
-    // What is composed anyway may stay; what may be the second of a pair may not.
+    // A character that is already composed may stay; a possible second one of a pair may not.
     for (u32 c = 0; c < kPlanes; ++c) {
       if (all[c] != kChanges || utf8proc_get_property(i32(c))->combining_class != 0) continue;
       const i32 one[] = {i32(c)};
@@ -105,7 +106,7 @@ std::string_view normalize(Form form, std::string_view text, std::string& room) 
   const CodeTable& table = table_of(form);
   const auto* bytes = reinterpret_cast<const u8*>(text.data());
   room.clear();
-  size_t copied = 0, begin = 0;  // text before `copied` is in room; a stretch that may change begins at `begin`
+  size_t copied = 0, begin = 0;  // text before `copied` is in room; a piece that may change begins at `begin`
   bool changes = false;
   const auto finish = [&](size_t end) {
     if (changes) {
@@ -136,12 +137,12 @@ void append_lower(std::string& out, u32 c) {
   struct Newer {
     u32 first, last, lower;
   };
-  // What utf8proc may be too old to know.
+  // Characters that an old utf8proc lacks.
   constexpr Newer kNewer[] = {{0x1C89, 0x1C89, 0x1C8A},   {0xA7CB, 0xA7CB, 0x264},  {0xA7CC, 0xA7CC, 0xA7CD},
                               {0xA7CE, 0xA7CE, 0xA7CF},   {0xA7D2, 0xA7D2, 0xA7D3}, {0xA7D4, 0xA7D4, 0xA7D5},
                               {0xA7DA, 0xA7DA, 0xA7DB},   {0xA7DC, 0xA7DC, 0x19B},  {0x10D50, 0x10D65, 0x10D70},
                               {0x16EA0, 0x16EB8, 0x16EBB}};
-  if (c == 0x130) {  // the one capital letter that becomes two characters
+  if (c == 0x130) {  // the only capital letter that becomes two characters
     out += "i\u0307";
     return;
   }

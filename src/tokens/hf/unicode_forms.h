@@ -1,5 +1,4 @@
-// Unicode's normal forms and lower case as Hugging Face tokenizers makes them: forms of Unicode 9.0, lower case
-// of 17.0.
+// Unicode's normal forms and lower case as in Hugging Face tokenizers: forms of Unicode 9.0, lower case of 17.0.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,13 +9,12 @@ namespace megalith::hf {
 
 enum class Form { nfc, nfd, nfkc, nfkd };
 
-// The text in this form: `text` itself where it already is, else what is put into `room`. Bytes that are not UTF-8
-// stay.
+// The normalized text: `text` itself if it is already normal, otherwise `room`. Invalid UTF-8 stays.
 std::string_view normalize(Form form, std::string_view text, std::string& room);
 
 void append_lower(std::string& out, u32 code_point);
 
-// Sizes in bytes of the grapheme clusters of UTF-8 text: the end of the one that begins at `from`.
+// The end of the grapheme cluster that begins at `from`, in bytes.
 size_t grapheme_end(std::string_view text, size_t from);
 
 }  // namespace megalith::hf

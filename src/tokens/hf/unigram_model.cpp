@@ -1,5 +1,5 @@
-// Unigram: of all ways to write a piece as tokens, the one with the highest sum of scores. It is found by dynamic
-// programming over the places in the piece.
+// Unigram: of all ways to write a piece as tokens, it takes the one with the highest sum of scores. Dynamic
+// programming over the positions of the piece finds it.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace megalith::hf {
 namespace {
 
 constexpr double kUnknownPenalty = 10;
-constexpr size_t kLongestToken = 1024;  // bytes: bounds the time that a place in the text may take
+constexpr size_t kLongestToken = 1024;  // bytes; limits the time of each position in the text
 
 double power_of_ten(int exponent) {  // 0 to 308
   const std::string text = fmt::format("1e{}", exponent);
@@ -29,9 +29,9 @@ double power_of_ten(int exponent) {  // 0 to 308
   return power;
 }
 
-// A score as Hugging Face tokenizers have it: they take its digits as a whole number and multiply or divide by a power
-// of ten, which may round twice. The last bit decides between ways to cut whose sums are equal. The file's reader gives
-// finite numbers only: like theirs it refuses the words for others, and numbers beyond the largest.
+// A score with the rounding of Hugging Face tokenizers. They read its digits as an integer and multiply or divide by
+// a power of ten, which may round twice. The last bit decides between paths of equal sums. Like theirs, our reader
+// refuses infinities, NaN and numbers that are too large.
 double as_tokenizers_read(double score) {
   std::array<char, 32> text;
   const auto written =
@@ -45,7 +45,7 @@ double as_tokenizers_read(double score) {
     if (c == '.') exponent -= int(digits.size() - digits.find('.') - 1);
     if (c != '.') whole = 10 * whole + u64(c - '0');
   }
-  constexpr int kMost = 308;  // of a power of ten that is a number
+  constexpr int kMost = 308;  // the largest power of ten that is finite
   double value = double(whole);
   for (; exponent < -kMost; exponent += kMost) value /= power_of_ten(kMost);
   value = exponent < 0 ? value / power_of_ten(-exponent) : value * power_of_ten(exponent);
@@ -79,7 +79,7 @@ class UnigramEncoder : public ModelEncoder {
     const std::string_view piece = text.substr(begin, end - begin);
     const auto& steps =
         path_.find(piece, m_.trie_, m_.unknown_score_, [&](i32 id, size_t) { return m_.scores_[size_t(id)]; });
-    // Unknown characters side by side become one token.
+    // Adjacent unknown characters become one token.
     for (size_t i = steps.size(); i-- > 0;) {
       const auto unknown = [&](size_t k) {
         return steps[k].id == UnigramPath<double>::kUnknown || steps[k].id == m_.unknown_;

@@ -1,4 +1,4 @@
-// Tokens and their ids, as the model of a tokenizer.json lists them.
+// Tokens and their ids, from the model of a tokenizer.json.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -14,15 +14,15 @@ class Vocabulary {
  public:
   static constexpr i32 kNone = -1;
 
-  // {"token": id, ...}. Ids may leave holes, but not too many; fails, naming `where`, otherwise.
+  // {"token": id, ...}. Ids may have a few holes. Fails, naming `where`, if there are too many.
   static Vocabulary of_object(const Json& vocab, std::string_view where);
 
   i32 find(std::string_view token) const {
     const auto found = ids_.find(token);
     return found == ids_.end() ? kNone : found->second;
   }
-  void add(std::string token, i32 id);                                 // of equal tokens the later counts
-  void append(std::string token);                                      // of a list, in which equal ones count each
+  void add(std::string token, i32 id);                                 // of equal tokens the later one counts
+  void append(std::string token);                                      // of a list, where equal tokens keep their ids
   i64 count() const { return std::max(i64(ids_.size()), appended_); }  // of tokens
   const std::vector<std::string>& tokens() const { return tokens_; }   // by id; empty in holes
 

@@ -1,5 +1,5 @@
-// WordPiece: the longest token that the word begins with, then the longest of those that continue words, and so on; a
-// word that cannot be written so, or is too long, is unknown. WordLevel: whole words.
+// WordPiece: the longest token that is a prefix of the word, then the longest continuation token, and so on. A word
+// that has no such tokens, or is too long, is unknown. WordLevel: whole words.
 #include "base/check.h"
 #include "base/escape.h"
 #include "tokens/byte_trie.h"
@@ -130,7 +130,7 @@ std::vector<i32> byte_tokens(const Vocabulary& v) {
 std::unique_ptr<Model> make_model(const Json& spec, std::string_view where) {
   check(spec.is_object(), "{}: \"model\" is missing or not an object", where);
   std::string type = spec.text("type", "", where);
-  // Old files do not name the model.
+  // Old files have no name of the model.
   if (type.empty()) {
     type = spec.find("merges")                      ? "BPE"
            : spec.find("unk_id")                    ? "Unigram"
@@ -141,7 +141,7 @@ std::unique_ptr<Model> make_model(const Json& spec, std::string_view where) {
   if (type == "Unigram") return make_unigram(spec, where);
   if (type == "WordPiece") return make_word_piece(spec, where);
   if (type == "WordLevel") return make_word_level(spec, where);
-  fail("{}: the model {} is not one we have: BPE, Unigram, WordPiece and WordLevel are", where, type);
+  fail("{}: the model {} is not supported: BPE, Unigram, WordPiece and WordLevel are", where, type);
 }
 
 }  // namespace megalith::hf

@@ -151,7 +151,7 @@ TEST(ChatFile, formats_that_are_not_there) {
   const auto error = [&](const std::string& name) {
     return error_of([&] { find_chat_format(name, {.tokenizer_model = dir.path.string()}, "2024-07-26"); });
   };
-  EXPECT_NE(error("alpaca").find("--sft-tokenizer-prompt-format alpaca is not one we have: use nemotron-h-aligned, "),
+  EXPECT_NE(error("alpaca").find("--sft-tokenizer-prompt-format alpaca is not supported: use nemotron-h-aligned, "),
             std::string::npos);
   EXPECT_NE(error("default").find("neither chat_template.jinja nor a \"chat_template\""), std::string::npos);
   EXPECT_NE(error(dir.file("no.jinja")).find("no.jinja: cannot be read"), std::string::npos);

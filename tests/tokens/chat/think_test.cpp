@@ -75,14 +75,14 @@ TEST(ChatThink, thoughts_that_vanish_are_refused) {
   const std::string thought = R"(, "reasoning_content": "why")";
   const std::string two = turn("q", "yes", thought) + ", " + turn("r", "no");
   const std::string error = error_of([&] { learned(kLikeQwen3, two); });
-  EXPECT_NE(error.find("t.jinja: what comes behind message 1 changes the text before it"), std::string::npos) << error;
+  EXPECT_NE(error.find("t.jinja: the messages after message 1 change the text before it"), std::string::npos) << error;
 }
 
 TEST(ChatThink, a_prompt_that_is_no_header_is_refused) {
   const char* source =
       "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}{% if add_generation_prompt %}BOT{% endif %}";
   const std::string error = error_of([&] { learned(source, turn("q", "yes")); });
-  EXPECT_NE(error.find("t.jinja: the generation prompt is no beginning of message 1"), std::string::npos) << error;
+  EXPECT_NE(error.find("t.jinja: message 1 does not begin with the generation prompt"), std::string::npos) << error;
 }
 
 }  // namespace megalith::chat
