@@ -63,10 +63,11 @@ PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
   std::set<std::string> passes_off = backend.passes_off();
   passes_off.insert(spec.passes_off.begin(), spec.passes_off.end());
   const auto plan = [&] { return StepPlanner(spec, workspace, passes_off).plan(); };
-  const bool saves_anyway = spec.mesh.num_ranks() > 1 || spec.offload.on;  // of two ways the cheaper one first
+  // Several ranks need the same plan, although their memory may differ. Offload costs more than rematerialization.
+  const bool saves_anyway = spec.mesh.num_ranks() > 1 || spec.offload.on;
   if (saves_anyway) passes_off.insert("keep-repeated");
   if (!spec.train || saves_anyway || passes_off.contains("rematerialize")) return plan();
-  passes_off.insert("rematerialize");  // which costs time: unless memory needs it
+  passes_off.insert("rematerialize");  // it costs time: use it only if memory does not suffice
   PlannedStep faster = plan();
   if (fits(faster, spec, backend)) return faster;
   if (passes_off.insert("keep-repeated").second && changed(faster, "keep-repeated")) {
