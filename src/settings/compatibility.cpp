@@ -29,6 +29,8 @@ std::string out_of_range(std::initializer_list<AllowedRange> ranges) {
   return lines;
 }
 
+i64 lowest(const std::vector<i64>& values) { return values.empty() ? 0 : std::ranges::min(values); }
+
 // Except those for which there is a more specific message.
 std::string missing(const Options& o, const std::set<std::string, std::less<>>& told) {
   std::vector<std::string> flags;
@@ -118,6 +120,32 @@ std::string bad_run_sizes(const Options& o) {
                        {"--lr-wsd-decay-samples", p.lr_wsd_decay_samples, 0}});
 }
 
+std::string bad_other_sizes(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  const TrainConfig& t = o.train;
+  const TokenizerConfig& k = o.tokenizer;
+  return out_of_range({{"--num-layers-per-virtual-pipeline-stage", p.num_layers_per_virtual_pipeline_stage, 0},
+                       {"--num-virtual-stages-per-pipeline-rank", p.num_virtual_stages_per_pipeline_rank, 0},
+                       {"--microbatch-group-size-per-virtual-pipeline-stage", p.microbatch_group_size_per_vp_stage, 0},
+                       {"--decoder-first-pipeline-num-layers", p.decoder_first_pipeline_num_layers, 0},
+                       {"--decoder-last-pipeline-num-layers", p.decoder_last_pipeline_num_layers, 0},
+                       {"--ddp-bucket-size", p.ddp_bucket_size, 0},
+                       {"--recompute-num-layers", o.recompute.num_layers, 0},
+                       {"--check-weight-hash-across-dp-replicas-interval", t.weight_hash_interval, 0},
+                       {"--replay-interval", t.replay_interval, 0},
+                       {"--non-persistent-save-interval", t.non_persistent_save_interval, 0},
+                       {"--iterations-to-skip", lowest(t.iterations_to_skip), 0},
+                       {"--timing-log-level", t.timing_log_level, 0, 2},
+                       {"--num-layers-at-start-in-bf16", o.quantize.layers_at_start, 0},
+                       {"--num-layers-at-end-in-bf16", o.quantize.layers_at_end, 0},
+                       {"--relative-attention-num-buckets", o.model.t5.relative_attention_num_buckets, 1},
+                       {"--relative-attention-max-distance", o.model.t5.relative_attention_max_distance, 1},
+                       {"--vocab-extra-ids", k.vocab_extra_ids, 0},
+                       {"--tiktoken-num-special-tokens", k.tiktoken_num_special, 0},
+                       {"--null-tokenizer-eod-id", k.null_eod_id, -1},
+                       {"--null-tokenizer-pad-id", k.null_pad_id, -1}});
+}
+
 std::string bad_parallel_sizes(const Options& o) {
   const ParallelConfig& p = o.parallel;
   const i64 etp = p.expert_tensor_parallel_size == 0 ? 1 : p.expert_tensor_parallel_size;  // 0: not given
@@ -140,6 +168,7 @@ std::vector<Rule> first_rules() {
   return {
       {"sizes of the model are in range", Topic::model, Action::refuse, bad_model_sizes, true},
       {"sizes of the run are in range", Topic::run, Action::refuse, bad_run_sizes, true},
+      {"other sizes are in range", Topic::run, Action::refuse, bad_other_sizes, true},
       {"parallel sizes are at least 1", Topic::run, Action::refuse, bad_parallel_sizes, true},
       {"all required flags are given", Topic::run, Action::refuse, anything_missing},
   };

@@ -167,6 +167,8 @@ Examples examples_of_run() {
        {"--fine-grained-activation-offloading --offload-modules core_attn expert_fc1",
         "--offload-modules expert_fc1: there is no such part here: attn_norm, qkv_linear, core_attn, attn_proj, "
         "mlp_norm, mlp_fc1, mlp_act, mlp_fc2 are there"}},
+      {"other sizes are in range",
+       {"--replay-interval -1", "--replay-interval -1 is out of range: from 0 to 2^40 is wanted"}},
       {"sizes of offloading are in range",
        {"--fine-grained-activation-offloading --activation-offload-fraction 0",
         "--activation-offload-fraction 0 is out of range: from above 0 to 1 is wanted"}},

@@ -1,5 +1,6 @@
 #include "settings/compatibility.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,6 +51,21 @@ TEST(Compatibility, EveryExampleBelongsToARule) {
 TEST(Compatibility, TheSmallRunBreaksNone) {
   const Options options = options_of(kSmallRun);
   for (const Rule& rule : compatibility_rules()) EXPECT_EQ(rule.broken(options), "") << rule.what;
+}
+
+// What no run needs to know is not looked at: sizes of other architectures are refused by another rule.
+TEST(Compatibility, NoNumberIsTakenThatIsFarBelowItsRange) {
+  Options options;
+  config::FieldList list;
+  list_fields(options, list);
+  int numbers = 0;
+  for (const config::Field& field : list.all()) {
+    const bool is_number = std::holds_alternative<i64*>(field.ref) || std::holds_alternative<i32*>(field.ref);
+    if (!is_number) continue;
+    ++numbers;
+    EXPECT_NE(refusal_of(kSmallRun + fmt::format("--{} -5", field.name)), "") << field.name;
+  }
+  EXPECT_GT(numbers, 80);
 }
 
 TEST(Compatibility, AllMissingFlagsAreNamedInOneLine) {
