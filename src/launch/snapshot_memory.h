@@ -11,6 +11,9 @@ class SnapshotMemory {
  public:
   // Error if the system has no memory for it. Empty if `steps` is 0.
   SnapshotMemory(i64 steps, int ranks);
+  ~SnapshotMemory();  // no rank reads it any more
+  SnapshotMemory(const SnapshotMemory&) = delete;
+  SnapshotMemory& operator=(const SnapshotMemory&) = delete;
 
   const SnapshotFds& lent() const { return lent_; }
 

@@ -61,8 +61,9 @@ void check_tensors(const TensorReader& tensors, bool with_optimizer, const Model
   check_same_tensors("[load] " + tensors.where(), expected, found);
 }
 
-// Of what lies in memory so many elements are handed on at a time: they stay in a core's cache.
-constexpr i64 kCachedElements = i64{1} << 17;
+// Of what lies in memory so many elements are handed on at a time: they stay in a core's cache, and are what a model
+// writes at once.
+constexpr i64 kCachedElements = i64{1} << 19;
 
 // What one thread reads at a time: elements of a piece of the model's state, in its order.
 struct Part {

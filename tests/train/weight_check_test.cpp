@@ -47,7 +47,8 @@ std::vector<Flip> flips_of(int ranks) {
 // Flips it, or back.
 std::string strike(const Flip& f, const PlannedStep& step, Interpreter& interpreter) {
   const Parameter& p = step.parameters[size_t(f.weight % step.parameters.size())];
-  const Leaf& leaf = step.plan.leaf(p.name);
+  const Leaf* main = step.buckets.empty() ? step.plan.find_leaf(p.name + "." + kMainSuffix) : nullptr;
+  const Leaf& leaf = main && f.bit >> 32 & 1 ? *main : step.plan.leaf(p.name);
   std::byte* at = interpreter.host_view(leaf) + f.element % u64(leaf.bytes);
   *at ^= std::byte(1 << (f.bit % 8));
   return p.name;
