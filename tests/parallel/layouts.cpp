@@ -32,8 +32,8 @@ bool by_micro_batch(const Layout& l) {
 }
 bool by_step(const Layout& l) { return has_words(l.model, "global_aux_loss"); }
 
-// A capacity is of the tokens that a rank has_words, so with others than whole samples one rank has_words no such
-// thing. Documents that begin alike have tokens of equal weights, of which rounding chooses.
+// A capacity is of the tokens that a rank has, so with others than whole samples one rank has no such thing. Documents
+// that begin alike have tokens of equal weights, of which rounding chooses.
 bool is_comparable(const Layout& l) {
   const bool split = has_words(l.ranks, "tensor-model-parallel") || has_words(l.ranks, "context-parallel");
   const bool equal = has_words(l.model, "reset-attention-mask") && !has_words(l.model, "token-drop-policy position");
@@ -65,8 +65,8 @@ bool is_allowed(const Layout& l, int most_ranks) {
   try {
     const Options o = options_of(l.model + l.ranks, l.size);
     return std::ranges::none_of(o.notes, [](const std::string& n) {
-      return n.starts_with("warning") && !has_words(n, "global_aux_loss has_words its coefficient") &&
-             !has_words(n, "--num-layers 4 and");  // a RETRO has_words more layers than the others
+      return n.starts_with("warning") && !has_words(n, "global_aux_loss has its coefficient") &&
+             !has_words(n, "--num-layers 4 and");  // a RETRO has more layers than the others
     });
   } catch (const Error&) {
     return false;
