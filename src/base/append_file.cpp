@@ -35,7 +35,7 @@ bool AppendFile::append(std::string_view record) {
     const int cause = errno;
     const bool cut = !regular || done == 0 || ftruncate(fd_, before.st_size) == 0;
     if (!warned_)
-      log::warn("{} {}: {}: records are lost{}; the run goes on", what_, path_.string(), std::strerror(cause),
+      log::warn("{} {}: {}: records are lost{}; the run continues", what_, path_.string(), std::strerror(cause),
                 cut ? "" : " and the last one is incomplete");
     warned_ = true;
     return false;

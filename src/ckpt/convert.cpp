@@ -240,7 +240,7 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
     // A directory of checkpoints is a run's, which goes on from the newest: another's among them would be taken for its
     // own.
     const std::vector<FoundCheckpoint> there = list_checkpoints(dir);
-    check(!has_checkpoint(dir), "{} is there already: choose another directory or remove it",
+    check(!has_checkpoint(dir), "{} already exists: choose another directory or remove it",
           there.empty() ? dir + "/" + kLatestFile : there.back().path);
   }
   if (options.with_optimizer && to != CkptFormat::hf && !from.state_problem.empty())

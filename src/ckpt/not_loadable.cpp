@@ -71,7 +71,7 @@ std::string why_not_loadable(const std::string& dir) {
   if (fs::is_empty(dir, error)) return fmt::format("{} is empty: give the directory of a checkpoint or a model", dir);
   if (const std::string of_others = weights_of_others(dir); !of_others.empty()) return of_others;
   const std::string below = model_below(dir);
-  return fmt::format("{}: neither a checkpoint nor a Hugging Face model (config.json) is there{}{}", dir,
+  return fmt::format("{}: neither a checkpoint nor a Hugging Face model (config.json) was found{}{}", dir,
                      below.empty() ? "" : fmt::format("; {} holds one", below), unfinished_download(dir));
 }
 
@@ -94,8 +94,8 @@ std::string weights_of_others(const std::string& dir) {
         dir);
   for (const char* ending : {".pt", ".ckpt", ".bin", ".h5", ".msgpack", ".npz"})
     if (const std::string name = first_ending(dir, ending); !name.empty())
-      return fmt::format("{} holds {}, but no checkpoint or model that is read: give the Hugging Face directory of it",
-                         dir, name);
+      return fmt::format("{} holds {}, but no supported checkpoint or model: give its Hugging Face directory", dir,
+                         name);
   return {};
 }
 

@@ -10,34 +10,34 @@ namespace {
 
 struct Vocabulary {
   std::string_view name;
-  i64 entries;  // with the tokens added to it, as len(AutoTokenizer) has them
+  i64 entries;  // with the added tokens, as len(AutoTokenizer) counts
 };
 
-// By type, where a type belongs to one vocabulary. Sources: transformers' GPT2Config, LlamaConfig and BertConfig;
-// Megatron Core's tiktoken_tokenizer.py; MllamaConfig for Llama 3.
+// For types that have one vocabulary. Sources: transformers' GPT2Config, LlamaConfig and BertConfig; Megatron Core's
+// tiktoken_tokenizer.py; MllamaConfig for Llama 3.
 constexpr Vocabulary kTypes[] = {{"GPT2BPETokenizer", 50257},
                                  {"Llama2Tokenizer", 32000},
                                  {"Llama3Tokenizer", 128256},
                                  {"TikTokenizer", 131072},
                                  {"BertWordPieceLowerCase", 30522}};
 
-// By a model's name, in small letters. Configurations hold padded sizes; those of Qwen and GPT-NeoX are their
-// tokenizers' lengths, by QwenLM/Qwen3 issue 29, QwenLM/Qwen3-VL issue 1402 and EleutherAI/pythia issue 68. Qwen3's:
-// the first id that models built on it add.
+// By a model's name in lower case. Configurations hold padded sizes. Those of Qwen and GPT-NeoX are the lengths of
+// their tokenizers: QwenLM/Qwen3 issue 29, QwenLM/Qwen3-VL issue 1402, EleutherAI/pythia issue 68. Qwen3's is the
+// first id that derived models add.
 constexpr Vocabulary kModels[] = {
     {"llama-3", 128256},   {"llama-3.1", 128256},   {"llama-3.2", 128256}, {"llama-3.3", 128256}, {"llama3", 128256},
     {"llama3.1", 128256},  {"llama3.2", 128256},    {"llama3.3", 128256},  {"llama-2", 32000},    {"llama2", 32000},
     {"mistral-7b", 32000}, {"mixtral-8x7b", 32000}, {"qwen1.5", 151646},   {"qwen2", 151646},     {"qwen2.5", 151665},
     {"qwen3", 151669},     {"gpt2", 50257},         {"gpt-neox", 50277},   {"pythia", 50277}};
 
-// Models of these names have other vocabularies.
+// Models with these words in their names have other vocabularies.
 constexpr std::string_view kOthers[] = {"vl", "vision", "audio", "omni", "v0.3", "chinese", "japanese"};
 
 bool is_word_in(std::string_view text, std::string_view word) {
   return ("-" + std::string(text) + "-").find("-" + std::string(word) + "-") != std::string::npos;
 }
 
-// "meta-llama-3-8b" and "llama-3.model" are of "llama-3"; "llama-3.1-8b" is not.
+// "meta-llama-3-8b" and "llama-3.model" match "llama-3"; "llama-3.1-8b" does not.
 bool is_of(std::string_view part, std::string_view name) {
   if (part.starts_with("meta-")) part.remove_prefix(5);
   if (!part.starts_with(name)) return false;

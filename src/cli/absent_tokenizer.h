@@ -1,4 +1,4 @@
-// The vocabulary that a tokenizer would have whose files are not here: a plan needs no more of it.
+// The vocabulary of a tokenizer whose files do not exist. A plan needs only its size.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace megalith {
 
-// What is not here of the tokenizer's files, "--vocab-file gpt2-vocab.json"; empty if all is, or it needs none.
+// The missing file of a tokenizer, "--vocab-file gpt2-vocab.json". Empty if none is missing or it needs none.
 std::string absent_file(const TokenizerConfig& tokenizer);
 
-// The entries of the public vocabulary that the type, or the model's name, stands for.
+// The number of entries of the public vocabulary for this type or model name.
 std::optional<i64> public_vocabulary(const TokenizerConfig& tokenizer);
 
 }  // namespace megalith

@@ -17,7 +17,7 @@ struct Ends {
   std::vector<i32> stops;
 };
 
-// Where the files of the model do not say, it is as in our samples.
+// If the model's files do not define them: as in our samples.
 Ends ends_of(const StoredModel& stored, const Tokenizer* tokenizer) {
   const i64 vocab = stored.model.vocab_size;
   Ends out{0, {stored.ends_of_text.begin(), stored.ends_of_text.end()}};
@@ -47,7 +47,7 @@ void answer(const AnswerRequest& request, const StoredModel& stored, const Token
   load_named_weights(request.load, request.ckpt_step, generator.weights());
   std::vector<i32> made = generator.generate(text, ends.start, request.tokens, ends.stops, request.sampling);
   if (!made.empty() && std::ranges::count(ends.stops, made.back()) > 0) made.pop_back();
-  // A model may have more ids than its tokenizer: they stand for no text.
+  // A model may have more ids than its tokenizer. They have no text.
   if (tokenizer) std::erase_if(made, [&](i32 id) { return id >= tokenizer->vocab_size(); });
   log::say("{}", tokenizer ? tokenizer->decode(made) : fmt::format("{}", fmt::join(made, " ")));
 }

@@ -1,4 +1,4 @@
-// `generate` of a T5: the decoder's answer to a text.
+// `generate` for a T5: the decoder's answer to a text.
 #pragma once
 #include <string>
 
@@ -16,7 +16,7 @@ struct AnswerRequest {
   SamplingOptions sampling;
 };
 
-// Prints the answer. `tokenizer`: null for prompts and answers of token ids.
+// Prints the answer. `tokenizer`: nullptr if prompts and answers are token ids.
 void answer(const AnswerRequest& request, const StoredModel& stored, const Tokenizer* tokenizer,
             const Backend& backend);
 

@@ -16,9 +16,9 @@ namespace megalith {
 
 namespace {
 
-// Of ranks on CPUs. The rates are an ordinary core's, the same in each run, so that each run chooses the same.
+// The facts for ranks on CPUs. The rates are constants of a typical core, so every run chooses the same layout.
 DeviceFacts cpu_facts(const Backend& backend, const Place& place) {
-  DeviceFacts f = find_facts("h100");  // what kernels are cut by
+  DeviceFacts f = find_facts("h100");  // its limits of kernels
   f.name = "this machine's CPU", f.device = backend.device_name(), f.measured = false;
   f.memory_bytes = backend.available_bytes() / place.local_size, f.reserved_bytes = 64 << 20;
   f.nccl_bytes = f.nccl_bytes_each = 0;
@@ -36,15 +36,16 @@ DeviceFacts facts_here(const Backend& backend, const Place& place) {
   if (const auto* paper = dynamic_cast<const sim::PaperBackend*>(&backend)) return paper->facts();
   if (!backend.host_bytes()) return cpu_facts(backend, place);
   const std::optional<DeviceFacts> facts = facts_of_device(backend.device_name());
-  check(bool(facts), "--layout auto: there are no facts of {}: give the layout's flags, or plan with --hardware FILE",
+  check(bool(facts),
+        "--layout auto: the program has no facts of {}: give the layout's flags, or plan with --hardware FILE",
         backend.device_name());
   return *facts;
 }
 
-// As `megalith plan` takes them.
+// The options in the form of `megalith plan`.
 Options for_search(Options o) {
   check(o.trains.value_or(Architecture::gpt) == Architecture::gpt,
-        "--layout auto chooses for a GPT only yet: give the layout's flags");
+        "--layout auto is built for a GPT only: give the layout's flags");
   complete_model(o);
   refuse_wrong(o);
   check(o.train.global_batch_size > 0,
@@ -65,11 +66,11 @@ std::string search_here(const Options& options, const Backend& backend, const Pl
     fail("--layout auto: no layout fits {} x {}: the nearest, {}, needs {:.1f} GiB of {:.1f}", base.parallel.world_size,
          facts.name, to_string(found.misses[0].choice), found.misses[0].bytes / (1 << 30),
          double(facts.memory_bytes) / (1 << 30));
-  check(!found.best.empty(), "--layout auto: the rules allow no layout of {} ranks: `megalith plan` tells why",
+  check(!found.best.empty(), "--layout auto: the rules allow no layout of {} ranks: `megalith plan` prints the reasons",
         base.parallel.world_size);
   const search::Found& best = found.best[0];
   const std::string flags = fmt::format("{}", fmt::join(flags_of(base, best.choice), " "));
-  log::say("--layout auto chose {} of {} layouts: {:.1f} MiB and {:.4g} s a step by the facts of {}\n  {}",
+  log::say("--layout auto chose {} of {} layouts: {:.1f} MiB and {:.4g} s a step from the facts of {}\n  {}",
            to_string(best.choice), found.layouts, double(best.price.fullest.need.total()) / (1 << 20),
            best.price.time.seconds, facts.name, flags);
   return flags;

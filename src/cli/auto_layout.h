@@ -1,4 +1,4 @@
-// --layout auto: the planner chooses for the ranks that are there how they share a training run.
+// --layout auto: the planner chooses the layout of a training run for the available ranks.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace megalith {
 
-// To be called by all ranks. `options`: as read, nothing derived; they must ask for it. The flags that say the choice,
-// the same on all ranks; rank 0 searches, and prints what it chose. Error, on all ranks, where no layout fits.
+// All ranks call it. `options`: as read, without derived values, with --layout auto. Returns the flags of the choice,
+// equal on all ranks. Rank 0 searches, and prints its choice. Error, on all ranks, if no layout fits.
 std::vector<std::string> chosen_layout(const Options& options, const Backend& backend, Ranks& ranks);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// megalith blame INCIDENT: the documents of an incident, and their text.
+// megalith blame INCIDENT: the documents of an incident, with their text.
 #include "base/escape.h"
 #include "base/log.h"
 #include "base/parse_json.h"
@@ -22,15 +22,15 @@ struct BlameFlags {
 
 void list_fields(BlameFlags& c, config::FieldList& f) {
   f.group("Incident");
-  f.add("incident", c.incident, "The file, SAVE/incidents/iter_0001234.json; the flag's name may be left out.")
+  f.add("incident", c.incident, "The file, SAVE/incidents/iter_0001234.json; the flag's name is optional.")
       .shown_as("FILE")
       .also_bare();
-  f.add("text", c.text, "Print the part of each document that the sample has: its ids, and with a tokenizer its text.");
-  f.add("all", c.all, "Print the documents of the whole iteration, not only those that are to blame.");
+  f.add("text", c.text, "Print the sample's part of each document: its ids, and with a tokenizer its text.");
+  f.add("all", c.all, "Print the documents of the whole iteration, not only those of the sample at fault.");
   list_fields(c.tokenizer, f);
 }
 
-// One document's line, and what the sample has of it.
+// One document's line, and the sample's part of it.
 void print_document(const json& d, const BlameFlags& c, const Tokenizer* tokenizer) {
   const std::string prefix = d.at("prefix");
   const i64 document = d.at("document"), token = d.at("token"), tokens = d.at("tokens");
@@ -39,10 +39,10 @@ void print_document(const json& d, const BlameFlags& c, const Tokenizer* tokeniz
     bytes = fmt::format(", bytes {} to {} of {}.bin", i64(d.at("byte")), i64(d.at("end_byte")), prefix);
   log::say("    document {} of {}: tokens {} to {}{}", document, prefix, token, token + tokens - 1, bytes);
   if (!c.text) return;
-  check(d.contains("byte"), "{} is no dataset of files: its documents have no text", prefix);
+  check(d.contains("byte"), "{} is not a dataset in files: its documents have no text", prefix);
   const IndexedDataset data(prefix);
   check(document >= 0 && document < data.sequences() && tokens >= 0 && tokens <= data.length(document),
-        "{} has no {} tokens of document {}: it is not the dataset of the incident any more", prefix, tokens, document);
+        "{} has no {} tokens of document {}: it has changed since the incident", prefix, tokens, document);
   std::vector<i32> ids(static_cast<size_t>(tokens));
   data.read(document, token, ids);
   if (tokenizer)
@@ -51,7 +51,7 @@ void print_document(const json& d, const BlameFlags& c, const Tokenizer* tokeniz
     log::say("      ids {}", fmt::join(ids, " "));
 }
 
-// Whether the sample is of the micro-batch that is to blame; of any, where none is.
+// Whether the sample is in the micro-batch at fault. Any sample if there is no such micro-batch.
 bool is_blamed(const json& sample, const json& incident) {
   const json* of = nullptr;
   if (incident.at("first_non_finite").is_object())
@@ -65,7 +65,7 @@ bool is_blamed(const json& sample, const json& incident) {
 void print_incident(const json& incident, const BlameFlags& c, const Tokenizer* tokenizer) {
   log::say("iteration {}: {}, {}: {}", i64(incident.at("iteration")), std::string(incident.at("kind")),
            std::string(incident.at("decision")), std::string(incident.at("cause")));
-  log::say("to leave it out: --iterations-to-skip {}", i64(incident.at("iterations_to_skip")));
+  log::say("to skip it: --iterations-to-skip {}", i64(incident.at("iterations_to_skip")));
   const json& first = incident.at("first_non_finite");
   if (!c.all && first.is_object() && first.contains("document"))
     return print_document(first.at("document"), c, tokenizer);
@@ -85,13 +85,13 @@ int command_blame(int argc, const char* const* argv) {
   check(!c.incident.empty(), "give the incident's file: megalith blame SAVE/incidents/iter_0001234.json");
   const json incident = parse_json<json>(read_text(c.incident));
   check(incident.is_object() && incident.contains("iteration") && incident.contains("samples"),
-        "{} is no incident of a run: give a file of SAVE/incidents", c.incident);
+        "{} is not an incident file: give a file of SAVE/incidents", c.incident);
   std::unique_ptr<Tokenizer> tokenizer;
   if (!c.tokenizer.type.empty()) tokenizer = make_tokenizer(c.tokenizer);
   try {
     print_incident(incident, c, tokenizer.get());
   } catch (const json::exception&) {
-    fail("{} is not as a run writes it: make it again", c.incident);
+    fail("{} does not have a run's format: run again to write a new one", c.incident);
   }
   return 0;
 }

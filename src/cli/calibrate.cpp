@@ -27,10 +27,9 @@ struct CalibrateFlags {
 
 void list_fields(CalibrateFlags& c, config::FieldList& f) {
   f.group("Calibration");
-  f.add("out", c.out, "File to write, *.yaml: the device's facts. What is there of links and prices stays.")
-      .shown_as("FILE");
-  f.add("name", c.name, "Of the device, as the file says it.");
-  f.add("seconds", c.seconds, "No further model is measured after so many.");
+  f.add("out", c.out, "File to write, *.yaml: the device's facts. Its links and prices stay.").shown_as("FILE");
+  f.add("name", c.name, "The device's name in the file.");
+  f.add("seconds", c.seconds, "After this many seconds no further model is measured.");
   f.add("keep-kernels", c.keep_kernels,
         "Kernels of the file, or of the file of --name, stay. One model of two layers tells how much longer steps "
         "take; several ranks measure their transfers.");

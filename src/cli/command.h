@@ -1,5 +1,5 @@
-// The subcommands. Each takes its own words (argv[0] is its name) and returns the process's exit code; errors are
-// thrown.
+// The subcommands. Each gets its own words (argv[0] is its name) and returns the process's exit code. It throws
+// errors.
 #pragma once
 
 namespace megalith {

@@ -8,7 +8,7 @@
 namespace megalith {
 namespace {
 
-// The text of --help comes from the commands' own lists (config/show.h), so that is what is read.
+// The flags come from the text of --help, which commands print from their own lists (config/show.h).
 std::string help_of(const CommandEntry& entry) {
   std::string text;
   const log::Sink sink = [&](log::SinkLevel level, std::string_view line) {
@@ -20,7 +20,7 @@ std::string help_of(const CommandEntry& entry) {
   if (name == "retro") words.insert(words.begin() + 1, "build");
   try {
     entry.run(int(words.size()), words.data());
-  } catch (const Error&) {  // it takes no flags
+  } catch (const Error&) {  // a command without flags
   }
   return text;
 }

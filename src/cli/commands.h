@@ -1,4 +1,4 @@
-// The table of commands, as main.cpp has it, and what each says of its flags: for the shell and the manual.
+// The table of commands in main.cpp, and the flags of each: for shell completion and the manual.
 #pragma once
 #include <span>
 #include <string>
@@ -13,14 +13,14 @@ struct CommandEntry {
 };
 std::span<const CommandEntry> all_commands();
 
-// As --help shows it. Of a group the name; of a flag its spelling, what it takes and what it does.
+// A line of --help. For a group its name; for a flag its spelling, its value and its meaning.
 struct HelpFlag {
   std::string group, flag, value, help;
-  // {a,b}: a and b; else none.
+  // {a,b}: a and b; otherwise empty.
   std::vector<std::string> choices() const;
 };
 
-// Of the flags that `entry --help` prints, in its order; none of a command that takes none.
+// The flags that `entry --help` prints, in its order. Empty for a command without flags.
 std::vector<HelpFlag> flags_of(const CommandEntry& entry);
 
 }  // namespace megalith

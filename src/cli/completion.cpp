@@ -1,4 +1,4 @@
-// Scripts that complete megalith's command lines, made from the flags that the commands say they have.
+// Scripts that complete megalith's command lines. They come from the commands' lists of flags.
 #include <fmt/ranges.h>
 
 #include <map>
@@ -24,11 +24,12 @@ void list_fields(CompletionFlags& c, config::FieldList& f) {
 }
 
 struct Words {
-  std::vector<std::string> commands;                      // name:what
-  std::map<std::string, std::vector<std::string>> flags;  // of a command, those that others have as well left out
-  std::vector<std::string> training;                      // what the commands that train have
-  std::set<std::string> trains;                           // they, and `plan`
-  std::map<std::string, std::set<std::string>> choices;   // of a flag, of any command
+  std::vector<std::string> commands;  // name:what
+  std::map<std::string, std::vector<std::string>>
+      flags;                          // by command, without the flags that all training commands share
+  std::vector<std::string> training;  // the flags of the training commands
+  std::set<std::string> trains;       // the training commands, and `plan`
+  std::map<std::string, std::set<std::string>> choices;  // by flag, of all commands
 };
 
 Words all_words() {
@@ -37,7 +38,7 @@ Words all_words() {
   for (const CommandEntry& entry : all_commands()) {
     const std::string name(entry.name);
     out.commands.push_back(fmt::format("{}:{}", name, entry.what));
-    if (name == "completion") continue;  // itself: its flags are known without
+    if (name == "completion") continue;  // itself: its flags are constants
     std::vector<std::string> flags;
     for (const HelpFlag& flag : flags_of(entry)) {
       flags.push_back(flag.flag);

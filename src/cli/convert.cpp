@@ -23,8 +23,8 @@ struct ConvertFlags {
   bool no_load_optim = false;
 };
 
-// Pieces of some MiB are wanted again and again: given back to the system each time, clearing their pages would cost
-// more than what is done with them.
+// Conversion allocates buffers of some MiB again and again. If they returned to the system each time, clearing their
+// pages would cost more than the conversion.
 void keep_buffers() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 128 << 20);
@@ -43,13 +43,14 @@ void list_fields(ConvertFlags& c, config::FieldList& f) {
         "Hugging Face model type (llama, gpt2, ...); default: what the model came from, else the first that can "
         "express it.");
   f.add("max-shard-size", c.max_shard_size, "Largest file of a Hugging Face directory, as 500MB; default: 5GB.");
-  f.add("tokenizer-dir", c.tokenizer_dir, "Where the tokenizer's files lie, to copy; default: --load.").shown_as("DIR");
-  f.add("vocab-size", c.vocab_size, "Tokens that exist, of a Megatron checkpoint that tells only its padded rows.");
+  f.add("tokenizer-dir", c.tokenizer_dir, "Directory of the tokenizer's files to copy; default: --load.")
+      .shown_as("DIR");
+  f.add("vocab-size", c.vocab_size, "Number of tokens, for a Megatron checkpoint that has only the padded number.");
   f.add("ckpt-step", c.ckpt_step, "Iteration of the checkpoint; 0: the latest.");
-  f.add("no-load-optim", c.no_load_optim, "Leave the optimizer's state behind.");
+  f.add("no-load-optim", c.no_load_optim, "Do not write the optimizer state.");
 }
 
-// By our names or PyTorch's.
+// Our names, or PyTorch's.
 DType parse_dtype(const std::string& s) {
   for (const auto& [type, other] :
        {std::pair{DType::f32, "float32"}, std::pair{DType::bf16, "bfloat16"}, std::pair{DType::f16, "float16"}})
@@ -72,7 +73,7 @@ i64 parse_size(const std::string& text) {
   fail("--max-shard-size '{}': want a size from 1, as 5GB, 500MB or 2GiB", text);
 }
 
-// Words for another program's conversion are those of ours that does the same, which is told.
+// Translates the words of another program's conversion, and prints ours.
 std::vector<std::string> own_words(std::vector<std::string> words) {
   if (std::ranges::find(words, "--help") != words.end()) return words;
   const std::optional<Translation> t = translate_conversion(words);
@@ -98,8 +99,7 @@ int command_convert(int argc, const char* const* argv) {
                         : c.to == "huggingface"               ? CkptFormat::hf
                                                               : parse_ckpt_format(c.to, "--to", true);
   check_step(c.ckpt_step);
-  check(c.vocab_size >= 0, "--vocab-size {}: give the number of tokens, or 0 for what the checkpoint tells",
-        c.vocab_size);
+  check(c.vocab_size >= 0, "--vocab-size {}: give the number of tokens, or 0 for the checkpoint's own", c.vocab_size);
   check(c.tokenizer_dir.empty() || std::filesystem::is_directory(c.tokenizer_dir),
         "--tokenizer-dir {}: no such directory", c.tokenizer_dir);
   check(c.tokenizer_dir.empty() || has_tokenizer_files(c.tokenizer_dir),
@@ -121,10 +121,10 @@ int command_convert(int argc, const char* const* argv) {
   open.or_older = false;
   const AnyCheckpoint from = open_any_checkpoint(c.load, open);
   check(c.vocab_size == 0 || !from.model || from.model->vocab_size == c.vocab_size,
-        "--vocab-size {}: the vocabulary of {} is {} by its own account; leave the flag out", c.vocab_size, from.path,
+        "--vocab-size {}: the checkpoint {} has its vocabulary, {}; leave the flag out", c.vocab_size, from.path,
         from.model ? from.model->vocab_size : 0);
   check((to != CkptFormat::hf && from.format != CkptFormat::hf) || canonical_path(c.save) != canonical_path(c.load),
-        "--save {} is --load: two formats in one directory would be taken for each other: choose another", c.save);
+        "--save {} is --load: one directory cannot hold two formats: choose another", c.save);
   options.asset_dirs.push_back(from.path);
   if (to == CkptFormat::hf) describe_tokenizer(from, !c.tokenizer_dir.empty(), options);
   const i64 tensors = convert_checkpoint(from, to, c.save, options);

@@ -11,7 +11,7 @@ namespace megalith {
 DeviceProducts::DeviceProducts(std::unique_ptr<Backend> backend, i64 queries, i64 points, i64 size)
     : backend_(std::move(backend)),
       queries_(queries),
-      points_(std::max<i64>(1, (points + 63) / 64) * 64),  // rows that matrix products write fast
+      points_(std::max<i64>(1, (points + 63) / 64) * 64),  // a number of rows that matrix products write fast
       products_(std::size_t(queries_ * points_)) {
   Graph g;
   g.mesh = make_mesh({});

@@ -1,4 +1,4 @@
-// Products of points by one Einsum on a device: operands in bf16, results in f32.
+// Products of points by one Einsum on a device, with bf16 operands and f32 results.
 #pragma once
 #include <memory>
 #include <vector>
@@ -10,7 +10,7 @@ namespace megalith {
 
 class DeviceProducts final : public PointProducts {
  public:
-  // A program for so many queries and points of `size` numbers. Smaller blocks are padded.
+  // A program for up to this many queries, and points of `size` numbers. Smaller blocks are padded.
   DeviceProducts(std::unique_ptr<Backend> backend, i64 queries, i64 points, i64 size);
 
   i64 most_queries() const override { return queries_; }

@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// The same layout with another data-parallel size, which divides each global batch that is to come.
+// Whether the layout, with the data-parallel size of this many ranks, divides every later global batch.
 static bool can_share(Options o, int ranks) {
   ParallelConfig& p = o.parallel;
   p.world_size = ranks;
@@ -23,7 +23,7 @@ launch::Worlds elastic_worlds(const std::vector<std::string>& command) {
   for (const std::string& word : command) words.push_back(word.c_str());
   const Options options = read_training_line(int(words.size()), words.data()).read();
   check(options.train.global_batch_size > 0,
-        "--nnodes MIN:MAX and --min-ranks want --global-batch-size: else it would follow the number of ranks");
+        "--nnodes MIN:MAX and --min-ranks need --global-batch-size: otherwise it depends on the number of ranks");
   check(options.parallel.layout == LayoutChoice::flags,
         "--layout auto is not built for --nnodes MIN:MAX and --min-ranks: give the layout by its flags");
   return [options](int live) {

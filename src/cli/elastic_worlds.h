@@ -1,4 +1,4 @@
-// How many ranks a training command can have where some are lost: `megalith launch` asks.
+// The numbers of ranks with which a training command can run after a loss, for `megalith launch`.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace megalith {
 
-// Of a program of another kind any number. Error if the command leaves open what all numbers of ranks must share.
+// Other commands can have any number. Error if the command does not fix what all numbers of ranks must share.
 launch::Worlds elastic_worlds(const std::vector<std::string>& command);
 
 }  // namespace megalith

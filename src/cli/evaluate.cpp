@@ -14,7 +14,7 @@
 
 namespace megalith {
 
-// The flags that mean something here. Those of training are taken as well, so that a run's command line may be given.
+// The flags with a meaning here. Training flags are also accepted, so a run's command line works.
 static std::string evaluate_help() {
   static constexpr std::string_view kOthers[] = {"load",       "ckpt-step",      "seq-length", "micro-batch-size",
                                                  "eval-iters", "seed",           "bf16",       "fp16",
@@ -29,12 +29,13 @@ static std::string evaluate_help() {
     if (of_data) return f.name.starts_with("fim-") || std::ranges::find(kOfTraining, f.name) != std::end(kOfTraining);
     return std::ranges::find(kOthers, f.name) == std::end(kOthers);
   });
-  return "The loss of a checkpoint, or of a Hugging Face model directory, over data. Flags of training are taken too, "
+  return "The loss of a checkpoint, or of a Hugging Face model directory, over data. Flags of training are also "
+         "accepted, "
          "without effect.\n\n" +
          config::help_text(fields);
 }
 
-// The loss over --eval-iters batches of the validation split, or, without --eval-iters, over all of it.
+// The loss over --eval-iters batches of the validation split. Without --eval-iters, over all of it.
 int command_evaluate(int argc, const char* const* argv) {
   Options o = read_options(argc, argv);
   if (o.help) {
@@ -73,7 +74,7 @@ int command_evaluate(int argc, const char* const* argv) {
   DataLoader loader(sets.valid, config);
   Trainer trainer(step, *interpreter, Coord{}, o.optimizer, make_schedules(o));
   const auto e = trainer.evaluate(loader, (samples + config.micro_batch_size - 1) / config.micro_batch_size);
-  if (e.tokens == 0) log::warn("no label of the {} samples counts: the loss is 0", samples);
+  if (e.tokens == 0) log::warn("all labels of the {} samples are masked: the loss is 0", samples);
   std::string others;
   for (const TermSums& term : e.others)
     if (term.weight != 0) others += fmt::format(" | {} {:.6E}", term.name, term.sum / term.weight);

@@ -9,12 +9,12 @@ namespace megalith {
 void explain_config(const TrainingLine& line, Options options, const Place& place) {
   Options settled = options;
   const bool open = settled.parallel.layout == LayoutChoice::automatic && settled.train.micro_batch_size == 0;
-  if (open) settled.train.micro_batch_size = 1;  // the planner's choice, which only a run on its device knows
+  if (open) settled.train.micro_batch_size = 1;  // the planner's choice, which needs the run's device
   std::exception_ptr mistake;
   try {
     complete_options(settled);
   } catch (const Error&) {
-    settled = std::move(options);  // what can't be derived is shown as it was read
+    settled = std::move(options);  // settings that cannot be derived are printed as read
     mistake = std::current_exception();
   }
   const std::span<const std::string> words(line.words.begin() + 1, line.words.end());

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kConfig = "tokenizer_config.json";
 
-// Of no type where there are no files of a tokenizer.
+// Without a type if there are no files of a tokenizer.
 TokenizerConfig tokenizer_of(const SideFiles& files) {
   const auto path = [&](const char* name) { return files.copied.at(name).string(); };
   TokenizerConfig c;
@@ -36,25 +36,25 @@ std::unique_ptr<Tokenizer> open_tokenizer(const TokenizerConfig& config) {
   try {
     return make_tokenizer(config);
   } catch (const std::exception& e) {
-    log::warn("the tokenizer can't be read, so its special tokens are not told: {}; give --tokenizer-dir", one_line(e));
+    log::warn("the tokenizer can't be read, so its special tokens are unknown: {}; give --tokenizer-dir", one_line(e));
     return nullptr;
   }
 }
 
-// How the vocabulary writes a token; "" if that can't be told.
+// A token's text in the vocabulary. "" if unknown.
 std::string name_of_token(const Tokenizer& t, i32 id) {
   if (id < 0) return "";
-  for (const char* usual : {"<s>", "</s>", "<pad>", "<bos>", "<eos>"})  // of pieces, which show as nothing
+  for (const char* usual : {"<s>", "</s>", "<pad>", "<bos>", "<eos>"})  // pieces whose text is empty
     if (t.find(usual) == id) return usual;
   const std::string text = t.decode(std::span(&id, 1));
   return t.find(text) == id || t.name() == "GPT2BPETokenizer" ? text : "";
 }
 
-// The class that reads the files, and what it must be told; empty if transformers has none.
+// The class that reads the files, with its settings. Empty if transformers has none.
 ordered_json class_of(const SideFiles& files, const TokenizerConfig& config) {
   if (files.has("tokenizer.json")) return {{"tokenizer_class", "PreTrainedTokenizerFast"}};
   if (files.has("vocab.json") && files.has("merges.txt")) return {{"tokenizer_class", "GPT2Tokenizer"}};
-  // Llama's class takes any pieces for BPE's; the general one finds out.
+  // Llama's class assumes BPE; the general class checks it.
   const bool llama = config.type == "Llama2Tokenizer", pieces = config.type.find("SentencePiece") != std::string::npos;
   if (files.has("tokenizer.model") && (llama || pieces))
     return {{"tokenizer_class", llama ? "LlamaTokenizer" : "PreTrainedTokenizerFast"}, {"add_bos_token", false}};
@@ -70,7 +70,7 @@ void tell_ids(const Tokenizer& t, i64 vocab_size, ConvertOptions& options) {
   tell(t.bos(), options.bos_token_ids), tell(t.eod(), options.eos_token_ids), tell(t.pad(), options.pad_token_ids);
 }
 
-// What the samples of a T5 begin and end with, and are filled up with.
+// The ids of a T5's samples: first token, last token, padding.
 void tell_t5_ids(const Tokenizer* t, i64 vocab_size, ConvertOptions& options) {
   const T5Tokens tokens = t ? t5_tokens(*t) : last_t5_tokens(vocab_size);
   options.decoder_start = tokens.bos, options.eos_token_ids = {tokens.eos}, options.pad_token_ids = {tokens.pad};
@@ -100,7 +100,8 @@ void describe_tokenizer(const AnyCheckpoint& from, bool by_files, ConvertOptions
   const SideFiles files = find_side_files(options.asset_dirs, from.manifest.config_json);
   TokenizerConfig config = by_files ? TokenizerConfig() : stored_tokenizer(from);
   if (config.type.empty()) config = tokenizer_of(files);
-  if (config.vocab_size == 0) config.vocab_size = from.model->vocab_size;  // NullTokenizer's, which is the model's
+  if (config.vocab_size == 0)
+    config.vocab_size = from.model->vocab_size;  // the vocabulary size of NullTokenizer, which is the model's
   const auto tokenizer = open_tokenizer(config);
   if (tokenizer) tell_ids(*tokenizer, from.model->vocab_size, options);
   if (from.model->is_t5() && (tokenizer || config.type.empty()))

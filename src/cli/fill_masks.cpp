@@ -17,7 +17,7 @@ i32 needed_token(const Tokenizer& tokenizer, std::string_view text) {
   return id;
 }
 
-// A token as text, without the mark of a word's part.
+// A token as text, without the mark of a continuation piece.
 std::string text_of(const Tokenizer& tokenizer, i32 id) {
   std::string text = tokenizer.decode(std::array{id});
   while (text.starts_with(' ')) text.erase(0, 1);
@@ -29,7 +29,7 @@ struct MaskedText {
   std::vector<i64> masks;   // positions
 };
 
-// What stands between masks is tokenized by itself, so that no tokenizer can take a mask for text.
+// The text between masks is tokenized separately, so no tokenizer can change a mask.
 MaskedText tokenize(std::string_view prompt, const Tokenizer& tokenizer) {
   MaskedText out{{needed_token(tokenizer, "[CLS]")}, {}};
   const i32 mask = needed_token(tokenizer, kMask);
@@ -41,7 +41,7 @@ MaskedText tokenize(std::string_view prompt, const Tokenizer& tokenizer) {
     out.masks.push_back(i64(out.tokens.size())), out.tokens.push_back(mask);
     prompt.remove_prefix(end + kMask.size());
   }
-  check(!out.masks.empty(), "--prompt has no {}: write it where a token is to be found", kMask);
+  check(!out.masks.empty(), "--prompt has no {}: write it where you want a token", kMask);
   out.tokens.push_back(needed_token(tokenizer, "[SEP]"));
   return out;
 }
@@ -59,7 +59,7 @@ void fill_masks(const MaskedPrompt& prompt, const ModelConfig& model, const Toke
   for (const std::vector<Guess>& best : guesses) {
     const std::string token = text_of(tokenizer, best.at(0).token);
     at = filled.find(kMask, at);
-    filled.replace(at, kMask.size(), token), at += token.size();  // it may be a mask itself
+    filled.replace(at, kMask.size(), token), at += token.size();  // the token may itself be a mask
   }
   log::say("{}", filled);
   for (size_t i = 0; i < guesses.size(); ++i) {

@@ -1,4 +1,4 @@
-// `generate` of a BERT: the likeliest tokens for each [MASK] of the prompt.
+// `generate` for a BERT: the most likely tokens for each [MASK] of the prompt.
 #pragma once
 #include <string>
 
@@ -12,11 +12,11 @@ struct MaskedPrompt {
   std::string load, text;
   i64 ckpt_step = 0;
   DType compute = DType::f32;
-  i64 guesses = 5;  // told for each mask
+  i64 guesses = 5;  // printed for each mask
 };
 
-// Prints the text with the likeliest tokens, then a line for each mask. Error if the prompt has no [MASK], or the
-// tokenizer lacks [CLS], [SEP] or [MASK].
+// Prints the text with the most likely tokens, then a line for each mask. Error if the prompt has no [MASK], or if
+// the tokenizer lacks [CLS], [SEP] or [MASK].
 void fill_masks(const MaskedPrompt& prompt, const ModelConfig& model, const Tokenizer& tokenizer,
                 const Backend& backend);
 

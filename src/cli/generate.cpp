@@ -33,22 +33,24 @@ void list_fields(GenerateFlags& c, config::FieldList& f) {
   f.add("ckpt-step", c.ckpt_step, "Iteration of the checkpoint; 0: the latest.");
   f.add("prompt", c.prompt,
         "Text to continue; without a tokenizer: token ids. BERT: a text with [MASK]. T5: a text to answer.");
-  f.add("tokens-to-generate", c.tokens_to_generate, "Most tokens to add.");
+  f.add("tokens-to-generate", c.tokens_to_generate, "Largest number of tokens to add.");
   f.add("temperature", c.sampling.temperature, "Divides the logits; 0: greedy.");
-  f.add("top-k", c.sampling.top_k, "Only the k likeliest tokens; 0: all. BERT: tells so many; 0: 5.").also("--top_k");
-  f.add("top-p", c.sampling.top_p, "Only the likeliest tokens that reach this probability; 0: all.").also("--top_p");
-  f.add("greedy", c.greedy, "Always the likeliest token.");
+  f.add("top-k", c.sampling.top_k, "Only the k most likely tokens; 0: all. BERT: prints k of them; 0: 5.")
+      .also("--top_k");
+  f.add("top-p", c.sampling.top_p, "Only the most likely tokens that together reach this probability; 0: all.")
+      .also("--top_p");
+  f.add("greedy", c.greedy, "Always the most likely token.");
   f.add("seed", c.seed, "Of sampling.");
   f.add("bf16", c.bf16, "Compute in bf16.");
   list_fields(c.device, f);
   list_fields(c.tokenizer, f);
 }
 
-// Of a BERT: flags of drawing tokens would say nothing.
+// A BERT draws no tokens, so flags of sampling have no meaning.
 void check_draws_nothing(const GenerateFlags& c) {
   check(c.sampling.temperature == 1 && c.sampling.top_p == 0 &&
             c.tokens_to_generate == GenerateFlags().tokens_to_generate,
-        "BERT fills masks with the likeliest tokens: leave out --greedy, --temperature, --top-p and "
+        "BERT fills masks with the most likely tokens: leave out --greedy, --temperature, --top-p and "
         "--tokens-to-generate; --top-k N lists N of them");
 }
 
@@ -70,10 +72,10 @@ int command_generate(int argc, const char* const* argv) {
   StoredModel stored = read_stored_model(c.load, c.ckpt_step);
   stored.model.padded_vocab_size = 0;
   stored.model.resolve();
-  check(!stored.model.retrieves(), "{} holds a RETRO, for which no generation is built: evaluate tells its loss",
+  check(!stored.model.retrieves(), "{} holds a RETRO, for which generation is not built: evaluate prints its loss",
         c.load);
   const bool is_bert = stored.model.architecture == Architecture::bert;
-  // Samples of a T5 are texts without anything around them; of others' models their tokenizer says what is.
+  // Samples of a T5 have no special tokens around a text. For other models their tokenizer decides.
   const bool own_t5 = stored.model.is_t5() && !stored.decoder_start;
   if (is_bert || own_t5) c.tokenizer.hf_no_special_tokens = stored.tokenizer.hf_no_special_tokens = true;
   auto tokenizer = find_tokenizer(c.tokenizer, stored, c.load);
@@ -103,7 +105,7 @@ int command_generate(int argc, const char* const* argv) {
   Generator generator(stored.model, c.bf16 ? DType::bf16 : DType::f32, i64(prompt.size()) + c.tokens_to_generate,
                       *backend);
   load_named_weights(c.load, c.ckpt_step, generator.weights());
-  // Instruct models end a turn by other tokens than a document: each of them stops.
+  // Instruct models end a turn by other tokens than a document. Each of them stops.
   std::vector<i32> stops(stored.ends_of_text.begin(), stored.ends_of_text.end());
   stops.push_back(tokenizer->eod());
   std::vector<i32> tokens = generator.generate(prompt, c.tokens_to_generate, stops, c.sampling);

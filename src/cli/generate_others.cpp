@@ -15,7 +15,7 @@ struct GenerateFlag {
 
 constexpr const char* kTokens = "use --tokens-to-generate N";
 constexpr const char* kNoServer = "there is no server and no batch: one --prompt is continued";
-constexpr const char* kStored = "the checkpoint tells its own shape, and one process reads it whole";
+constexpr const char* kStored = "the checkpoint has the model's shape, and one process reads all of it";
 
 constexpr GenerateFlag kRefusedToGenerate[] = {
     {"--num-tokens-to-generate", Takes::one, kTokens},

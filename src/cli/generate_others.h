@@ -1,4 +1,4 @@
-// Flags that other programs have for what `generate` does.
+// Flags of other programs for the job of `generate`.
 #pragma once
 #include <span>
 

@@ -1,4 +1,4 @@
-// Models and tokenizers given by their name on the Hugging Face hub: found in its local cache, never fetched.
+// Models and tokenizers by their names on the Hugging Face hub. They are found in its local cache, never fetched.
 #pragma once
 #include <string>
 
@@ -6,12 +6,12 @@
 
 namespace megalith {
 
-// The folder of the cached model where `given` is no file or folder here but the name of one; else `given` as it is.
-// A line of the log says what was found. flag: what it was given to.
+// The folder of the cached model, if `given` is its name and not a local file or folder; otherwise `given`. The log
+// says what was found. flag: the flag that has the name.
 std::string find_on_hub(const std::string& given, const char* flag);
 
-// The same for --tokenizer-model of the types that read a folder. Fails, with the command that fetches it, where the
-// name is not cached.
+// The same for --tokenizer-model of types that read a folder. If the name is not cached it fails with the command to
+// fetch it.
 void find_tokenizer_on_hub(TokenizerConfig& tokenizer);
 
 }  // namespace megalith

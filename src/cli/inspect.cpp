@@ -58,7 +58,7 @@ std::string size_text(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, kUnits[unit]);
 }
 
-// What run it is of, where it is a model that we know.
+// The run that it comes from, if the model is known.
 void print_run(const RawCheckpoint& raw, const AnyOpenOptions& options) {
   AnyOpenOptions again = options;
   again.verify = again.whole = false;
@@ -110,14 +110,14 @@ void print_checkpoint(const InspectFlags& c) {
   print_run(raw, options);
   log::say("tensors     {} of {} elements, {}\nchecksums   {}", raw.tensors->tensors().size(), elements,
            size_text(bytes), raw.checksums.empty() ? "this format has none" : raw.checksums + ": all right");
-  if (partial > 0) log::say("whole       no: of {} tensors only blocks are here, as in a rank's own copy", partial);
+  if (partial > 0) log::say("whole       no: it has only blocks of {} tensors, as in a rank's own copy", partial);
   print_tensors(raw);
 }
 
 void print_tensor(const InspectFlags& c) {
   RawCheckpoint raw = open_raw_checkpoint(c.load, open_options(c));
   auto tensors = raw.tensors;
-  if (!tensors->find(c.tensor)) {  // perhaps one of our names
+  if (!tensors->find(c.tensor)) {  // it may be one of our names
     AnyOpenOptions again{.format = raw.format, .verify = false};
     tensors = open_any_checkpoint(raw.path, again).tensors;
   }
@@ -130,7 +130,7 @@ void print_tensor(const InspectFlags& c) {
   check(is_float(t.dtype), "tensor {} is {}: its values are not shown", t.name, name_of(t.dtype));
   const TensorStats s = stats_of(*tensors, i);
   log::say("elements    {}, {} of them 0, {} NaN, {} infinite", s.elements, s.zero, s.nan, s.infinite);
-  const int digits = t.dtype == DType::f64 ? 17 : 9;  // tell any two values from each other
+  const int digits = t.dtype == DType::f64 ? 17 : 9;  // distinguish any two values
   const auto text = [&](double v) { return fmt::format("{:.{}g}", v, digits); };
   log::say("min, max    {}, {}\nmean        {}\ndeviation   {}\nnorm        {}", text(s.min), text(s.max), text(s.mean),
            text(s.deviation), text(s.norm));
@@ -141,10 +141,10 @@ void print_tensor(const InspectFlags& c) {
   log::say("first      {}", values);
 }
 
-// Tensors of both under our names, or, where a model is unknown, under the files'.
+// Tensors of both, under our names. If a model is unknown, under the files' names.
 struct Pair {
   std::shared_ptr<const TensorReader> a, b;
-  std::set<std::string> unread{};  // tensors of either that can't be compared
+  std::set<std::string> unread{};  // tensors of either that cannot be compared
 };
 Pair open_pair(const InspectFlags& c) {
   const AnyOpenOptions options = open_options(c);
@@ -152,7 +152,7 @@ Pair open_pair(const InspectFlags& c) {
     return {open_any_checkpoint(c.diff[0], options).tensors, open_any_checkpoint(c.diff[1], options).tensors};
   } catch (const Error& e) {
     const RawCheckpoint a = open_raw_checkpoint(c.diff[0], options), b = open_raw_checkpoint(c.diff[1], options);
-    log::warn("tensors are compared under the files' own names, as a model is not known: {}",
+    log::warn("tensors are compared under the files' own names, because a model is unknown: {}",
               escape_controls(e.what()));
     Pair pair{a.tensors, b.tensors};
     for (const RawCheckpoint* raw : {&a, &b}) pair.unread.insert(raw->unread.begin(), raw->unread.end());
@@ -160,14 +160,14 @@ Pair open_pair(const InspectFlags& c) {
   }
 }
 
-// Whether difference() takes both.
+// Whether difference() accepts both.
 bool is_comparable(const TensorSpec& a, const TensorSpec& b) {
   return a.shape == b.shape && (a.dtype == b.dtype || (is_float(a.dtype) && is_float(b.dtype)));
 }
 
 std::string gap_text(const TensorSpec& t, double gap) { return is_float(t.dtype) ? fmt::format("{:.4g}", gap) : "-"; }
 
-// 0: all equal, 1: something differs, or can't be compared.
+// 0: all equal; 1: something differs or cannot be compared.
 int print_difference(const InspectFlags& c) {
   check(c.diff.size() == 2, "--diff wants two checkpoints, not {}", c.diff.size());
   const auto [a, b, unread] = open_pair(c);
@@ -203,7 +203,7 @@ int print_difference(const InspectFlags& c) {
   return different == 0 && unread.empty() ? 0 : 1;
 }
 
-// A dataset's .idx file where its prefix or its .bin file is named.
+// A dataset's .idx file for its prefix or its .bin file.
 std::string or_index(const std::string& path) {
   for (const std::string& prefix : {path, path.ends_with(".bin") ? path.substr(0, path.size() - 4) : path})
     if (fs::exists(prefix + ".idx")) return prefix + ".idx";

@@ -1,4 +1,4 @@
-// megalith inspect FILE.idx: what an indexed dataset holds, and one document of it as text.
+// megalith inspect FILE.idx: the content of an indexed dataset, and one document as text.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// tokenizer.type "": the document is shown as ids. document counts from 0.
+// tokenizer.type "": prints ids. document counts from 0.
 void print_index(const std::string& idx_path, const TokenizerConfig& tokenizer, i64 document);
 
 }  // namespace megalith

@@ -17,7 +17,7 @@ int command_launch(int argc, const char* const* argv) {
   if (const std::string advice = launch::resume_advice(settings.command); !advice.empty()) log::warn("{}", advice);
   const int cores = std::max(1, int(std::thread::hardware_concurrency()));
   const launch::NodePlace place = launch::find_node(settings, env, launch::count_gpus(env), cores);
-  check(!settings.standby || place.nodes == 1, "--standby is built for one node, here are {}: leave it out",
+  check(!settings.standby || place.nodes == 1, "--standby is built for one node, this launch has {}: leave it out",
         place.nodes);
   const bool is_elastic = settings.min_ranks > 0 || place.least_nodes > 0;
   return launch::run_agent(settings, place, is_elastic ? elastic_worlds(settings.command) : launch::Worlds());

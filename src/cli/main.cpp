@@ -60,7 +60,7 @@ int version() {
   return 0;
 }
 
-// A checkpoint of many ranks is many files, and the first of many ranks has a connection to each.
+// A checkpoint of many ranks has many files. Rank 0 of many ranks has a connection to each.
 void allow_many_files() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
@@ -79,7 +79,7 @@ int run(const Entry& e, int argc, const char* const* argv) {
   }
 }
 
-// A name that is no command of ours: another program's for one of them, or a mistake.
+// The name is no command of ours: it may be another program for the same job, or a mistake.
 int run_other(const std::vector<std::string>& words) {
   const std::string name = megalith::escape_controls(words[0]);
   const megalith::NamedProgram program = megalith::find_program(words);
@@ -101,9 +101,10 @@ int run_other(const std::vector<std::string>& words) {
 std::span<const megalith::CommandEntry> megalith::all_commands() { return kCommands; }
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a failed write like a full disk, not the end of the process
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // then a file-size limit is a failed write, like a full disk, and does not end the process
   megalith::tell_bus_errors();
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // large buffers go back to the system at once: the plan says what stays
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // large buffers return to the system immediately, as the memory plan assumes
   allow_many_files();
   const std::string_view name = argc > 1 ? argv[1] : "";
   if (name == "--help" || name == "-h" || name == "help") return usage(stdout);

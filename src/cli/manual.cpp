@@ -1,4 +1,4 @@
-// The manual page, from the table of commands and the flags that they say they have.
+// The manual page, from the table of commands and their flags.
 #include <set>
 
 #include "base/log.h"
@@ -8,7 +8,7 @@
 namespace megalith {
 namespace {
 
-// Text for troff: a dash that is a dash, and no line that is taken for a request.
+// Escapes text for troff: dashes, and lines that would be requests.
 std::string plain(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -45,7 +45,7 @@ int command_manual(int argc, const char* const*) {
   std::set<std::string> training;
   std::vector<HelpFlag> of_training;
   for (const CommandEntry& e : all_commands()) {
-    if (e.name == "completion" || e.name == "manual") continue;  // this one would ask itself
+    if (e.name == "completion" || e.name == "manual") continue;  // it would call itself
     std::vector<HelpFlag> flags = flags_of(e);
     if (e.name == "pretrain-gpt") {
       of_training = flags;

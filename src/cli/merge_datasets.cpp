@@ -16,7 +16,7 @@ struct MergeFlags {
 
 void list_fields(MergeFlags& c, config::FieldList& f) {
   f.group("Input and output");
-  f.add("input", c.input, "Folders, of which all datasets are taken in the order of their names, or prefixes.");
+  f.add("input", c.input, "Folders, with all their datasets in the order of names, or prefixes.");
   f.add("output-prefix", c.output_prefix, "Writes PREFIX.bin and PREFIX.idx.").shown_as("PREFIX");
 }
 

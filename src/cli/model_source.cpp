@@ -22,7 +22,7 @@ namespace megalith {
 
 namespace fs = std::filesystem;
 
-// Of a directory with a vocab.txt, as BertTokenizer of transformers reads it; sentinels lie behind the vocabulary.
+// Of a directory with a vocab.txt, as in BertTokenizer of transformers. Sentinels follow the vocabulary.
 static TokenizerConfig tokenizer_of_words(const std::string& dir, TokenizerConfig c) {
   c.type = "BertWordPieceLowerCase", c.vocab_file = dir + "/vocab.txt";
   const std::string path = dir + "/tokenizer_config.json";
@@ -39,7 +39,8 @@ static TokenizerConfig tokenizer_of_words(const std::string& dir, TokenizerConfi
 TokenizerConfig choose_tokenizer(const TokenizerConfig& flags, const StoredModel& stored, const std::string& dir) {
   TokenizerConfig c = flags;
   if (!flags.type.empty()) {
-    if (c.vocab_size == 0) c.vocab_size = stored.model.vocab_size;  // NullTokenizer's, which is the model's
+    if (c.vocab_size == 0)
+      c.vocab_size = stored.model.vocab_size;  // the vocabulary size of NullTokenizer, which is the model's
     return c;
   }
   if (!stored.tokenizer.type.empty()) return stored.tokenizer;
@@ -71,14 +72,14 @@ void load_named_weights(const std::string& dir, i64 step, ModelState& model) {
   const AnyCheckpoint named = open_any_checkpoint(dir, open);
   try {
     load_weights(named.path, 0, model);
-  } catch (const DamagedCheckpoint&) {  // its numbers, which were not read before
+  } catch (const DamagedCheckpoint&) {  // its numbers are read here for the first time
     open.verify = true;
     (void)open_any_checkpoint(dir, open);
     throw;
   }
 }
 
-// Of --load, or of the run's copies where nothing is there yet, or nothing whole.
+// The model of --load. If it is missing or damaged, the model of the run's copies.
 static std::optional<StoredModel> find_stored_model(const TrainConfig& t) {
   const std::string copy = newest_non_persistent_here(t);
   try {
@@ -89,8 +90,8 @@ static std::optional<StoredModel> find_stored_model(const TrainConfig& t) {
   return copy.empty() ? std::nullopt : std::optional(read_stored_model(copy, 0));
 }
 
-// The model that is stored, unless the flags describe one (--num-layers); of its settings, those given by flags win: if
-// they matter, loading will refuse them.
+// The stored model, unless the flags describe one (--num-layers). Flags override its settings; if the difference
+// matters, loading refuses it.
 static StoredModel stored_model(Options& o) {
   if (o.train.load.empty()) return {};
   const std::optional<StoredModel> found = find_stored_model(o.train);
@@ -110,7 +111,7 @@ static StoredModel stored_model(Options& o) {
   return stored;
 }
 
-// A lower bound: the logits, and a hidden state of each layer.
+// A lower bound: the logits, and one hidden state for each layer.
 static double least_activation_gib(const Options& o) {
   const ModelConfig& m = o.model;
   const ParallelConfig& p = o.parallel;
@@ -120,29 +121,29 @@ static double least_activation_gib(const Options& o) {
   return tokens * double(m.vocab_size + m.num_layers * m.hidden_size) * size / double(ranks) / double(1 << 30);
 }
 
-// config.json knows the longest sequence alone, which may be far longer than what was meant.
+// config.json has only the longest sequence, which may be far longer than intended.
 static void tell_seq_length(const Options& o) {
   if (o.given.has("seq-length") || o.given.has("num-layers") || !is_hf_directory(o.train.load)) return;
   log::say(
-      "--seq-length is not given: the longest of the model is taken, {} tokens, of which a micro-batch's activations "
+      "--seq-length is not given: the run uses the model's longest, {} tokens, with which a micro-batch's activations "
       "need at least {:.3g} GiB a rank; give --seq-length for less",
       o.model.seq_length, least_activation_gib(o));
 }
 
-// The padding whose labels do not count. One that is another special token too cannot be told from it: by default it
-// stays a token like any other, as in Megatron Core.
+// The padding, whose labels are masked. If it is also another special token, the two are the same id. By default it
+// is then trained like any other token, as in Megatron Core.
 static i64 padding_of(const Tokenizer& tokenizer, Options& o) {
   const i32 pad = tokenizer.pad();
   if (!tokenizer.is_special(pad)) return pad;
   const bool allowed = o.data.allow_ambiguous_pad_tokens;
   o.notes.push_back(fmt::format("warning: the tokenizer's padding, token {}, is another special token too{}: {}", pad,
                                 pad == tokenizer.eod() ? " (its end of text)" : "",
-                                allowed ? "with --allow-ambiguous-pad-tokens no such token is learned"
-                                        : "it is set aside, and these tokens are learned like any other"));
+                                allowed ? "with --allow-ambiguous-pad-tokens no such token is trained"
+                                        : "it is not used as padding, and these tokens are trained like any other"));
   return allowed ? pad : Tokenizer::kNone;
 }
 
-// What f finds wrong is told with all the rest; false then.
+// Runs f, and adds its error to the options' mistakes. False then.
 static bool or_tell(Options& o, const std::function<void()>& f) {
   try {
     f();
@@ -153,7 +154,7 @@ static bool or_tell(Options& o, const std::function<void()>& f) {
   }
 }
 
-// Megatron's pretrain_gpt.py reads text by GPT-2's files where no type is given.
+// As Megatron's pretrain_gpt.py: GPT-2's files if no type is given.
 static void choose_type(Options& o, const StoredModel& stored) {
   TokenizerConfig& t = o.tokenizer;
   if (t.type.empty() && !stored.tokenizer.type.empty()) t = stored.tokenizer;
@@ -162,17 +163,17 @@ static void choose_type(Options& o, const StoredModel& stored) {
   if (t.type.empty() && !t.vocab_file.empty() && is_bert) t.type = "BertWordPieceLowerCase";
 }
 
-// A plan of a tokenizer whose files are not here: true if its vocabulary is known all the same.
+// For a plan without the tokenizer's files: true if its vocabulary is public.
 static bool plan_without_files(Options& o) {
   const std::string file = absent_file(o.tokenizer);
   if (!o.train.dry_run || file.empty()) return false;
   const std::optional<i64> entries = public_vocabulary(o.tokenizer);
   if (o.model.vocab_size == 0 && entries) {
     o.model.vocab_size = *entries;
-    o.notes.push_back(fmt::format("{} {} is not here: the plan takes its public vocabulary of {} entries",
+    o.notes.push_back(fmt::format("{} {} does not exist: the plan uses its public vocabulary of {} entries",
                                   o.tokenizer.type, file, *entries));
   }
-  if (o.data.mock_data) o.data.eod = o.model.vocab_size - 1;  // made-up documents are of any tokens
+  if (o.data.mock_data) o.data.eod = o.model.vocab_size - 1;  // synthetic documents have any tokens
   return o.model.vocab_size != 0;
 }
 
@@ -188,9 +189,8 @@ static void take_tokenizer(Options& o, const StoredModel& stored) {
   if (plan_without_files(o)) return;
   if (o.tokenizer.type == "NullTokenizer" || o.tokenizer.type == "TikTokenizer")
     o.tokenizer.vocab_size = o.model.vocab_size;
-  const bool knows_words =
-      o.model.architecture == Architecture::bert || o.model.is_t5();  // of which whole ones are masked
-  if (o.data.sft || o.data.fim.on || knows_words)                     // the run itself asks the tokenizer
+  const bool knows_words = o.model.architecture == Architecture::bert || o.model.is_t5();  // BERT may mask whole words
+  if (o.data.sft || o.data.fim.on || knows_words)  // the run itself asks the tokenizer
     o.tokenizer = choose_tokenizer(o.tokenizer, stored, o.train.load);
   if (const auto tokenizer = find_tokenizer(o.tokenizer, stored, o.train.load)) {
     if (o.model.vocab_size == 0) o.model.vocab_size = tokenizer->vocab_size();
@@ -200,7 +200,7 @@ static void take_tokenizer(Options& o, const StoredModel& stored) {
           tokenizer->vocab_size(), o.model.vocab_size);
     o.data.eod = tokenizer->eod(), o.data.pad = padding_of(*tokenizer, o);
   } else if (o.data.mock_data) {
-    o.data.eod = o.model.vocab_size - 1;  // made-up documents are of any tokens
+    o.data.eod = o.model.vocab_size - 1;  // synthetic documents have any tokens
   }
 }
 
@@ -219,7 +219,7 @@ void complete_model(Options& o) {
 void complete_options(Options& o) {
   complete_model(o);
   finish_options(o);
-  malloc_trim(0);  // what the tokenizer took goes back to the system: training does not need it
+  malloc_trim(0);  // the tokenizer's memory returns to the system: training does not need it
 }
 
 }  // namespace megalith

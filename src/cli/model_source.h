@@ -1,4 +1,4 @@
-// Where a command's model and tokenizer come from: a directory that says what it holds, or the flags.
+// The source of a command's model and tokenizer: the flags, or a directory that describes its content.
 #pragma once
 #include <memory>
 #include <string>
@@ -9,21 +9,20 @@
 
 namespace megalith {
 
-// The tokenizer of the flags, else of the checkpoint, else tokenizer.json, or vocab.json and merges.txt, in a hub
-// directory; nullptr if there is none.
+// The tokenizer of the flags, else of the checkpoint, else tokenizer.json or vocab.json and merges.txt in a hub
+// directory. nullptr if there is none.
 std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const StoredModel& stored,
                                           const std::string& dir);
 
-// The settings of the same; of no type if there is none.
+// The settings of that tokenizer. No type if there is none.
 TokenizerConfig choose_tokenizer(const TokenizerConfig& flags, const StoredModel& stored, const std::string& dir);
 
-// The weights of the checkpoint that --load and --ckpt-step name; where it is damaged none stands in for it, and the
-// Error names one that is whole.
+// The weights of the checkpoint that --load and --ckpt-step name. If it is damaged, no other checkpoint replaces it,
+// and the Error names a whole one.
 void load_named_weights(const std::string& dir, i64 step, ModelState& model);
 
-// Fills what the flags left open: the model from --load, or the run's copies, where they say what they hold, the
-// vocabulary and special tokens from the tokenizer. What is wrong is added to the options' mistakes; Error where --load
-// can't be read.
+// Fills settings that the flags do not have: the model from --load or the run's copies, and the vocabulary and
+// special tokens from the tokenizer. Adds mistakes to those of the options. Error if --load cannot be read.
 void complete_model(Options& options);
 
 // complete_model(), then finish_options().

@@ -1,4 +1,4 @@
-// Reading a command's flags when it has a config struct of its own: struct Flags with list_fields(Flags&, FieldList&).
+// Reads the flags of a command that has its own config struct: struct Flags with list_fields(Flags&, FieldList&).
 #pragma once
 #include <span>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace megalith {
 
-// False if --help was asked for and has been printed. others: flags of other programs that are known by name.
+// False if --help was given; the help is then printed. others: known flags of other programs.
 template <class Flags>
 bool read_flags(Flags& flags, const std::vector<std::string>& words, std::span<const config::OtherFlag> others = {}) {
   config::FieldList fields = config::fields_of(flags);
@@ -25,7 +25,7 @@ bool read_flags(Flags& flags, int argc, const char* const* argv, std::span<const
   return read_flags(flags, std::vector<std::string>(argv + 1, argv + argc), others);
 }
 
-// What --ckpt-step may be.
+// Checks --ckpt-step.
 inline void check_step(i64 step) {
   check(step >= 0, "--ckpt-step {}: give the iteration of a checkpoint, or 0 for the latest", step);
 }

@@ -1,4 +1,4 @@
-// megalith plan: which layout of a model on so many GPUs is the fastest that fits, and what a run takes.
+// megalith plan: the fastest layout of a model that fits on this many GPUs, and the cost of a run.
 #include <chrono>
 #include <fstream>
 
@@ -63,7 +63,7 @@ std::string html_of(search::Searcher& searcher, const search::Asked& asked, cons
 
 std::string nothing_fits(const search::Outcome& found, const DeviceFacts& facts, const search::Asked& asked) {
   if (found.too_slow || !found.best.empty())
-    return fmt::format("no layout that fits {} x {} is through in the days or for the money: use other numbers of GPUs",
+    return fmt::format("no layout that fits {} x {} ends within the days and the money: use other numbers of GPUs",
                        asked.gpus, facts.name);
   return fmt::format("no layout fits {} x {}: use more GPUs, or a smaller model or --seq-length", asked.gpus,
                      facts.name);
@@ -100,7 +100,7 @@ int plan_for(search::Searcher& searcher, const PlanFlags& flags, i64 gpus) {
 
 struct Over {  // numbers of GPUs
   std::vector<search::Row> rows;
-  std::string refused;  // of the last number that no layout fits
+  std::string refused;  // for the last number without a layout that fits
 };
 
 Over best_of_each(search::Searcher& searcher, const PlanFlags& flags, const std::vector<i64>& counts) {
@@ -122,7 +122,7 @@ Over best_of_each(search::Searcher& searcher, const PlanFlags& flags, const std:
 void say_best(const search::Searcher& searcher, const PlanFlags& flags, const std::vector<search::Row>& fitting) {
   const search::Row& least = fitting.front();
   if (flags.max_days > 0 || flags.max_cost > 0)
-    log::say("within {}: {} GPUs are the least, {:.4g} days",
+    log::say("within {}: {} GPUs are the fewest, {:.4g} days",
              flags.max_days > 0 ? fmt::format("{:g} days", flags.max_days) : fmt::format("{:g} USD", flags.max_cost),
              least.gpus, least.cost.days);
   const auto best_by = [&](search::Objective objective) {
@@ -139,7 +139,7 @@ void say_best(const search::Searcher& searcher, const PlanFlags& flags, const st
   log::say("run on {}:  {}", best.gpus, search::command_of(searcher.base(), best.choice, asked_of(flags, best.gpus)));
 }
 
-// The best layout of each number of GPUs; which of them are through in time.
+// The best layout for each number of GPUs, and which of them end within the limits.
 int plan_over(search::Searcher& searcher, const PlanFlags& flags, const std::vector<i64>& counts) {
   const Over over = best_of_each(searcher, flags, counts);
   const search::Asked asked = asked_of(flags, counts.back());
@@ -155,7 +155,7 @@ int plan_over(search::Searcher& searcher, const PlanFlags& flags, const std::vec
   }
   if (!over.refused.empty()) log::say("{}", over.refused);
   log::say("none of these numbers of GPUs {}",
-           over.rows.empty() ? "holds the model" : "is through in the days and for the money");
+           over.rows.empty() ? "holds the model" : "ends within the days and the money");
   return kNothingFits;
 }
 

@@ -26,9 +26,9 @@ struct CheckFlags {
 void list_fields(CheckFlags& c, config::FieldList& f) {
   f.group("Check of a plan");
   f.add("check", c.check, "Directory that a run saved to: its arguments and checkpoints.").shown_as("RUN_DIR");
-  f.add("hardware", c.hardware, "Facts to foretell by; left out: those of the device that is here.").shown_as("NAME");
+  f.add("hardware", c.hardware, "Facts for the prediction; default: those of this machine's device.").shown_as("NAME");
   f.add("metrics-file", c.metrics_file,
-        "Its metrics; left out: what the run's --metrics-file says, or metrics.jsonl in the directory.")
+        "Its metrics; default: the run's --metrics-file, or metrics.jsonl in the directory.")
       .shown_as("FILE");
 }
 
@@ -49,7 +49,7 @@ void set_field(config::Field& field, const std::string& text, const std::string&
   field.set({text}, where);
 }
 
-// The newest file of arguments there.
+// The newest file of arguments in the directory.
 std::string arguments_in(const std::string& dir) {
   std::string newest;
   check(fs::is_directory(dir), "--check {}: no such directory: give one that a run saved to", dir);
@@ -67,7 +67,7 @@ std::string metrics_of(const CheckFlags& c, const Options& o) {
   return fs::exists(beside) || o.train.metrics_file.empty() ? beside : o.train.metrics_file;
 }
 
-// The last "memory: planned A MiB, used B MiB" of the logs there: B in bytes; 0: none.
+// Bytes B of the last "memory: planned A MiB, used B MiB" in the logs there. 0: none.
 double used_bytes(const std::string& dir) {
   static const std::regex line(R"(memory[^\n]*planned [0-9.]+ MiB, used ([0-9.]+) MiB)");
   double out = 0;
@@ -81,7 +81,7 @@ double used_bytes(const std::string& dir) {
   return out;
 }
 
-// Relative to what was measured.
+// Relative to the measured value.
 std::string off_by(double planned, double measured) { return fmt::format("{:+.2f}%", 100 * (planned / measured - 1)); }
 
 }  // namespace
@@ -112,7 +112,7 @@ MeasuredSteps measured_steps(const std::string& path) {
   for (std::string text; std::getline(in, text);) {
     ++number;
     const auto line = parse_json<nlohmann::json>(text);
-    check(line.is_object(), "{} line {}: this is no line of metrics", path, number);
+    check(line.is_object(), "{} line {}: this is not a line of metrics", path, number);
     const auto took = line.find("iteration_ms");
     if (took != line.end() && took->is_number() && took->get<double>() > 0) ms.push_back(took->get<double>());
   }
@@ -146,7 +146,7 @@ int command_plan_check(int argc, const char* const* argv) {
   const double foretold = step_time(plans, *by.clock).seconds;
   const double bytes = double(fullest_stage(plans, false).need.total()), used = used_bytes(c.check);
   log::say("{} ranks, {}", o.parallel.world_size, by.source);
-  log::say("a step: {:.6g} s foretold, {:.6g} s measured (the median of {} lines): {}", foretold, steps.seconds,
+  log::say("a step: {:.6g} s predicted, {:.6g} s measured (the median of {} lines): {}", foretold, steps.seconds,
            steps.lines, off_by(foretold, steps.seconds));
   if (used > 0)
     log::say("memory of the fullest rank: {:.1f} MiB planned, {:.1f} MiB used: {}", bytes / (1 << 20), used / (1 << 20),

@@ -84,13 +84,13 @@ void own_mistakes(const PlanFlags& c, std::vector<std::string>& out) {
   }
 }
 
-// What any layout would break. Values out of range are told alone: nothing can be derived from them.
+// Mistakes that all layouts share. Values out of range are reported alone, because nothing can be derived from them.
 void model_mistakes(const Options& o, std::vector<std::string>& out) {
   const std::vector<std::string> ground = broken_ground(o);
   out.insert(out.end(), ground.begin(), ground.end());
   if (!ground.empty()) return;
   if (o.model.architecture != Architecture::gpt) {
-    out.push_back(fmt::format("a {} can't be planned yet: give a GPT's flags", name_of(o.model.architecture)));
+    out.push_back(fmt::format("the plan of a {} is not built: give a GPT's flags", name_of(o.model.architecture)));
     return;
   }
   if (o.train.global_batch_size == 0 && o.train.step_batch_size_schedule.empty())
@@ -102,7 +102,7 @@ void model_mistakes(const Options& o, std::vector<std::string>& out) {
   need(m.num_layers != 0, "--num-layers"), need(m.hidden_size != 0, "--hidden-size");
   need(m.num_attention_heads != 0, "--num-attention-heads"), need(m.seq_length != 0, "--seq-length");
   if (m.vocab_size == 0 && m.padded_vocab_size == 0)
-    out.push_back("the vocabulary's size is not known: give --vocab-size, or a tokenizer with --tokenizer-type");
+    out.push_back("the vocabulary size is unknown: give --vocab-size, or a tokenizer with --tokenizer-type");
   constexpr i64 kMostLayers = 1024;
   if (m.num_layers > kMostLayers)
     out.push_back(fmt::format("--num-layers {}: at most {} can be planned", m.num_layers, kMostLayers));
@@ -114,7 +114,7 @@ void model_mistakes(const Options& o, std::vector<std::string>& out) {
   }
 }
 
-// What a run needs and a plan does not.
+// Settings that a run needs and a plan does not.
 void settle_training(Options& o, const std::string& hardware) {
   if (o.train.train_iters == 0 && o.train.train_samples == 0) o.train.train_iters = 1;
   if (o.optimizer.lr == 0) o.optimizer.lr = 1, o.optimizer.min_lr = 0;
@@ -126,41 +126,42 @@ void settle_training(Options& o, const std::string& hardware) {
 void list_fields(PlanFlags& c, config::FieldList& f) {
   f.group("Plan");
   f.add("gpus", c.gpus,
-        "GPUs to plan for. FIRST:LAST: a table of the powers of two between them; left out, with --max-days: from 8 to "
+        "GPUs to plan for. FIRST:LAST: a table of the powers of two between them. Default, with --max-days: from 8 to "
         "16384.")
       .shown_as("N");
   f.add("hardware", c.hardware, "Their kind: a device whose facts the program has, or a file of facts (*.yaml).")
       .shown_as("NAME");
   f.add("top", c.top, "Layouts in the table.");
-  f.add("memory-headroom", c.memory_headroom, "Share of a GPU's memory that a layout must leave free.");
-  f.add("tokens", c.tokens, "Tokens of the whole run, for days, price and energy; 0: a million million of them.");
+  f.add("memory-headroom", c.memory_headroom, "Fraction of a GPU's memory that a layout must leave free.");
+  f.add("tokens", c.tokens, "Tokens of the whole run, for days, price and energy; 0: 1e12.");
   f.add("gpu-hour-price", c.prices.gpu_hour, "USD of a GPU for an hour; 0: no prices.").also("--price");
   f.add("gpu-watts", c.prices.watts, "Watts of a GPU with its share of the host; 0: no energy.");
-  f.add("storage-price", c.prices.storage_tb_month,
-        "USD of a million million bytes of checkpoints for a month; 0: no price.");
-  f.add("max-days", c.max_days,
-        "Refuse what takes longer for all tokens. Of several numbers of GPUs the least that is through is named.");
-  f.add("max-cost", c.max_cost, "Refuse what costs more USD for all tokens; needs --gpu-hour-price.");
+  f.add("storage-price", c.prices.storage_tb_month, "USD for 1e12 bytes of checkpoints and a month; 0: no price.");
+  f.add(
+      "max-days", c.max_days,
+      "Refuse layouts that take longer for all tokens. Of several numbers of GPUs, print the smallest that suffices.");
+  f.add("max-cost", c.max_cost, "Refuse layouts that cost more USD for all tokens; needs --gpu-hour-price.");
   f.add("objective", c.objective, {"tokens-per-second", "days", "cost", "memory", "energy"},
-        "What the first layout is best by. For one number of GPUs all but memory are the fastest; of several numbers "
-        "the best is named too.");
+        "What the first layout is the best in. For one number of GPUs all but memory mean the fastest. Of several "
+        "numbers it also prints the best.");
   f.add("assume-tokens-per-second", c.assume_tokens_per_second,
-        "Tokens a second of a GPU that days and prices are told by, without a search; refused above the GPU's peak.");
-  f.add("force", c.force, "Take an assumption above the peak all the same.");
-  f.add("save-stall-seconds", c.prices.save_stall_seconds, "Seconds that a save holds the training up.");
-  f.add("restart-seconds", c.prices.restart_seconds, "Seconds from a failure that is known to the first step.");
-  f.add("detect-seconds", c.prices.detect_seconds, "Seconds until a failure is known.");
+        "Compute days and prices from this many tokens a second of a GPU, without a search; refused above the GPU's "
+        "peak.");
+  f.add("force", c.force, "Accept an assumption above the peak.");
+  f.add("save-stall-seconds", c.prices.save_stall_seconds, "Seconds that a save stops the training.");
+  f.add("restart-seconds", c.prices.restart_seconds, "Seconds from the detection of a failure to the first step.");
+  f.add("detect-seconds", c.prices.detect_seconds, "Seconds until a failure is detected.");
   f.add("explain", c.explain,
         "Show the best layout with these parts, as in \"tp8 pp4\": its memory by category and stage, where its time "
         "goes, its pipeline.")
       .shown_as("LAYOUT");
-  f.add("json", c.json, "File of the whole report for programs.").shown_as("FILE");
-  f.add("csv", c.csv, "File of the table.").shown_as("FILE");
+  f.add("json", c.json, "File for the whole report, as JSON.").shown_as("FILE");
+  f.add("csv", c.csv, "File for the table, as CSV.").shown_as("FILE");
   f.add("check", c.check,
-        "Alone, with --hardware and --metrics-file: what is foretold of a run that was saved there against what it "
+        "Alone, with --hardware and --metrics-file: compare the prediction for the run saved there with what it "
         "took.")
       .shown_as("RUN_DIR");
-  f.add("html", c.html, "File of the report as one page, with drawings.").shown_as("FILE");
+  f.add("html", c.html, "File for the report as one HTML page, with drawings.").shown_as("FILE");
   list_fields(c.options, f);
 }
 

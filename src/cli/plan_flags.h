@@ -14,18 +14,18 @@ struct PlanFlags {
   double max_days = 0, max_cost = 0;
   search::Objective objective = search::Objective::tokens_per_second;
   double assume_tokens_per_second = 0;  // of a GPU; 0: predicted
-  bool force = false;                   // an assumption above the peak
+  bool force = false;                   // accepts an assumption above the peak
   search::Prices prices{};
   std::string explain, json, csv, html, check;
   Options options;
 };
 void list_fields(PlanFlags& c, config::FieldList& f);
 
-// All that is wrong with the flags is thrown as Mistakes. Options are those that the user gave, of a dry run on the
-// hardware: nothing is derived yet. False: --help was asked for and is printed.
+// Throws Mistakes with all mistakes in the flags. The options are the user's, for a dry run on the hardware, without
+// derived values. False: --help was given, and is printed.
 bool read_plan_flags(PlanFlags& flags, int argc, const char* const* argv);
 
-// Numbers of GPUs that are asked for: one, or of a range and without --gpus the powers of two.
+// The requested numbers of GPUs: one, or the powers of two of a range or of the default range.
 std::vector<i64> gpu_counts(const PlanFlags& flags);
 
 }  // namespace megalith

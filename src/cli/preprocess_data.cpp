@@ -21,11 +21,11 @@ static void list_fields(PreprocessConfig& c, config::FieldList& f) {
   f.add("keep-newlines", c.keep_newlines, "With --split-sentences: keep the white space between sentences.");
   f.add("lang", c.lang, "With --split-sentences: the language whose abbreviations are known.");
   f.add("partitions", c.partitions,
-        "Deal documents to so many parts in turn and put the parts behind one another: Megatron's order.");
+        "Distribute documents to this many parts in turn, and join the parts: Megatron's order.");
   f.add("keep-sequential-samples", c.keep_sequential_samples, "With --partitions: keep the input's order.");
-  f.add("skip-bad-lines", c.skip_bad_lines, "Name and count broken lines instead of failing at the first.");
+  f.add("skip-bad-lines", c.skip_bad_lines, "Report and count broken lines instead of failing at the first.");
   f.add("workers", c.workers, "Threads.");
-  f.add("log-interval", c.log_interval, "Documents between two lines of progress.");
+  f.add("log-interval", c.log_interval, "Documents between two progress lines.");
   list_fields(c.tokenizer, f);
   f.find("vocab-file")->also("--vocab");  // before 2021
   f.add("vocab-size", c.tokenizer.vocab_size,
@@ -40,7 +40,7 @@ int command_preprocess_data(int argc, const char* const* argv) {
         "--input, --output-prefix and --tokenizer-type are required");
   find_tokenizer_on_hub(c.tokenizer);
   const PreprocessResult r = preprocess(c);
-  if (r.documents == 0) log::warn("--input holds no documents: nothing can be trained on what was written");
+  if (r.documents == 0) log::warn("--input holds no documents: the output has no data to train on");
   log::say("{} documents, {} tokens, {:.2f} MB in {:.2f} s{}", r.documents, r.tokens, double(r.bytes) / 1e6, r.seconds,
            r.bad_lines > 0 ? fmt::format(", {} broken lines skipped", r.bad_lines) : "");
   return 0;

@@ -15,7 +15,7 @@ struct OtherFlag {
 
 constexpr const char* kThreads = "threads share all work, and the output is the same for any number of --workers";
 constexpr const char* kFormat = "there is one format, which is memory-mapped";
-constexpr const char* kNoModel = "files hold token ids, and no model is made";
+constexpr const char* kNoModel = "files hold token ids; no model is trained";
 constexpr const char* kNoPython = "tokenizers are read from their files";
 
 constexpr OtherFlag kAcceptedFlags[] = {
@@ -35,7 +35,7 @@ constexpr OtherFlag kAcceptedFlags[] = {
     {"--legacy-tokenizer", Takes::nothing, kNoPython},
     {"--use-gigatoken", Takes::nothing, kNoPython},
     {"--no-pad-vocab-size", Takes::nothing, kNoModel},
-    {"--chat-template", Takes::one, "documents are no chats: `pretrain-gpt --sft` reads chats as they are"},
+    {"--chat-template", Takes::one, "documents are not chats: `pretrain-gpt --sft` reads chat files directly"},
 };
 
 constexpr OtherFlag kRefusedFlags[] = {

@@ -1,4 +1,4 @@
-// Flags of Megatron's tools/preprocess_data.py, of today and before, that belong to none of ours.
+// Flags of Megatron's tools/preprocess_data.py, in all its releases, that have no equivalent here.
 #pragma once
 #include <span>
 

@@ -20,7 +20,7 @@
 
 namespace megalith {
 
-// The command line once more, with flags behind it that the user left open.
+// Reads the command line again, with more flags at its end.
 static void take_flags(Options& options, const TrainingLine& line, const std::vector<std::string>& more) {
   const i64 world_size = options.parallel.world_size;
   const auto trains = options.trains;
@@ -29,7 +29,8 @@ static void take_flags(Options& options, const TrainingLine& line, const std::ve
   options.trains = trains, options.model.architecture = kind, options.parallel.world_size = world_size;
 }
 
-// The device comes up while the system still takes down who had it before. Where that leaves no room it is tried again.
+// The device opens while the system still tears down its former processes. If memory is short because of that, it
+// tries again.
 static std::unique_ptr<Backend> backend_behind(const FormerRanks& former, const DeviceOptions& device, Ranks& ranks) {
   std::unique_ptr<Backend> backend;
   try {
@@ -43,11 +44,11 @@ static std::unique_ptr<Backend> backend_behind(const FormerRanks& former, const 
 
 static bool stands_by(const Environment& env) { return env("MEGALITH_STANDBY") != nullptr; }
 
-// The agent says which processes it takes the place of.
+// The agent says which processes this rank replaces.
 static FormerRanks stand_by(const LaunchLine& line) {
   line.ready();
   const auto told = line.hear();
-  check(told && told->starts_with("go"), "the agent that this rank stands by for is gone");
+  check(told && told->starts_with("go"), "the agent of this standby rank is gone");
   return FormerRanks([pids = told->substr(2)](const char*) { return pids.c_str(); });
 }
 
@@ -66,7 +67,7 @@ static StartAhead start_ahead(const Environment& env, const Backend& backend, Co
   return ahead;
 }
 
-// Faults that are planted. An iteration that a launch makes again is not struck again.
+// Injects faults. A launch does not inject a fault again in an iteration that it repeats.
 static void plant_faults(Options& options, const Environment& env) {
   if (const char* faults = env("MEGALITH_INJECT")) options.train.inject.emplace_back(faults);
   if (const char* start = env("MEGALITH_GENERATION"); start && std::string_view(start) != "1")
@@ -81,7 +82,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
   if (place.rank > 0) log::mute();
   Options options;
   TrainingLine line;
-  std::exception_ptr mistake;  // in the flags, told once all ranks are connected, so that one of them tells it
+  std::exception_ptr mistake;  // in the flags; thrown after the ranks connect, so only one of them prints it
   try {
     if (kind == Architecture::gpt)
       if (const auto nemo = translate_nemo(argv[0], {argv + 1, argv + argc})) answer(*nemo);
@@ -89,8 +90,8 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
     options = line.read();
     const Architecture asked = options.model.architecture;
     if (options.given.has("architecture") && asked != kind)
-      options.wrong.mistakes.push_back(fmt::format(
-          "--architecture asks for a {}, and this command trains a {}: leave it out", name_of(asked), name_of(kind)));
+      options.wrong.mistakes.push_back(
+          fmt::format("--architecture is {}, but this command trains {}: leave it out", name_of(asked), name_of(kind)));
     options.trains = options.model.architecture = kind;
     options.stack = stack_line();
     plant_faults(options, env);

@@ -19,7 +19,7 @@ void list_fields(RecipesFlags& c, config::FieldList& f) {
   f.add("filter", c.filter, "List those whose name, command or source has this text.").shown_as("TEXT");
 }
 
-// What keeps a recipe from training here, or where its values are from.
+// Why a recipe does not train here, or the source of its values.
 std::string state_of(const Recipe& r) {
   if (!r.lacks.empty()) return fmt::format("needs {}: not built yet", fmt::join(r.lacks, ", "));
   if (!r.verified) return "unverified";
@@ -54,7 +54,7 @@ void show_recipe(const std::string& name) {
 int command_recipes(int argc, const char* const* argv) {
   RecipesFlags c;
   if (!read_flags(c, argc, argv)) return 0;
-  check(c.recipe.empty() || c.filter.empty(), "--filter is for the list: leave it out beside a recipe's name");
+  check(c.recipe.empty() || c.filter.empty(), "--filter is for the list: leave it out, or the recipe's name");
   if (c.recipe.empty())
     list_recipes(c.filter);
   else

@@ -24,9 +24,9 @@ void list_fields(ReportFlags& c, config::FieldList& f) {
   f.add("metrics", c.metrics,
         "The run's metrics file; default: the one of its --metrics-file, or RUN_DIR/metrics.jsonl.")
       .shown_as("FILE");
-  f.add("baseline", c.baseline, "Another run: its curves, flags and losses are set beside.").shown_as("RUN_DIR");
+  f.add("baseline", c.baseline, "Another run, whose curves, flags and losses are compared.").shown_as("RUN_DIR");
   f.add("baseline-metrics", c.baseline_metrics, "The metrics file of that run.").shown_as("FILE");
-  f.add("dcgm", c.dcgm, "Not built: clocks and temperatures of GPUs beside slow iterations.").shown_as("FILE");
+  f.add("dcgm", c.dcgm, "Not built: clocks and temperatures of GPUs during slow iterations.").shown_as("FILE");
 }
 
 struct CompareFlags {
@@ -39,10 +39,10 @@ void list_fields(CompareFlags& c, config::FieldList& f) {
   f.add("runs", c.runs, "The --save directories of two runs; also without the flag.").shown_as("A B");
   f.add("metrics", c.metrics, "Their metrics files; default: those of their --metrics-file, or metrics.jsonl there.")
       .shown_as("FILE FILE");
-  f.add("tolerance", c.tolerance, "Losses may differ by so much; beyond it the exit status is 1.");
+  f.add("tolerance", c.tolerance, "Allowed difference of losses; beyond it the exit status is 1.");
 }
 
-// Whole, or not at all: a report that is there stays until the new one is complete.
+// Atomically: an existing report stays until the new one is complete.
 void write_page(const std::string& path, const std::string& text) {
   const std::string part = path + ".tmp";
   {
@@ -77,7 +77,8 @@ int command_report(int argc, const char* const* argv) {
 int command_compare(int argc, const char* const* argv) {
   CompareFlags c;
   std::vector<std::string> words(argv + 1, argv + argc);
-  if (!words.empty() && !words[0].starts_with("-")) words.insert(words.begin(), "--runs");  // which takes both
+  if (!words.empty() && !words[0].starts_with("-"))
+    words.insert(words.begin(), "--runs");  // the subcommand, which accepts both forms
   if (!read_flags(c, words)) return 0;
   check(c.runs.size() == 2, "give the --save directories of two runs: megalith compare A B");
   check(c.metrics.empty() || c.metrics.size() == 2, "--metrics: give two files, one for each run");

@@ -19,7 +19,7 @@ static std::unique_ptr<PointProducts> products_of_device(const DeviceOptions& de
   if (device.kind() != DeviceKind::automatic && device.kind() != DeviceKind::cuda) return nullptr;
   std::unique_ptr<Backend> backend;
   on_all_ranks(ranks, [&] { backend = make_backend(device, &ranks); });
-  if (backend->name() == "cpu") return nullptr;  // products of whole numbers take less time there
+  if (backend->name() == "cpu") return nullptr;  // products of integers are faster there
   return std::make_unique<DeviceProducts>(std::move(backend), kProductRows, std::min(kProductRows, points), size);
 }
 

@@ -1,4 +1,4 @@
-// The neighbours of the samples of a run of pretrain-retro.
+// Finds the neighbours of the samples of a pretrain-retro run.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace megalith {
 
-// Products of points of `size` numbers with a database of so many by a device; nullptr: this CPU computes. All ranks
-// call it.
+// Makes a device's products of points of `size` numbers, with a database of this many. nullptr: the CPU computes
+// them. All ranks call it.
 using MakeProducts =
     std::function<std::unique_ptr<PointProducts>(const DeviceOptions& device, Ranks& ranks, i64 points, i64 size)>;
 

@@ -30,8 +30,8 @@ void list_fields(SubmitFlags& c, config::FieldList& f) {
   f.add("name", c.job.name, "Its name.");
   f.add("nodes", c.job.nodes, "Nodes.");
   f.add("gpus-per-node", c.job.gpus_per_node, "GPUs of each, and ranks.");
-  f.add("time", c.job.time, "Of Slurm: the longest that it may take.");
-  f.add("image", c.job.image, "Container image that has megalith. Slurm: may be left out.");
+  f.add("time", c.job.time, "For Slurm: its time limit.");
+  f.add("image", c.job.image, "Container image with megalith. Optional for Slurm.");
   f.add("volume", c.volumes, "Volume claims and where they are mounted. Slurm and docker: directories.")
       .shown_as("CLAIM:/PATH");
   f.add("queue", c.job.queue, "Partition of Slurm, queue of Kueue.");

@@ -16,7 +16,7 @@ bool is_word(const std::string& word, std::string_view flag) {
   return word == flag || word.starts_with(std::string(flag) + "=");
 }
 
-// The value of the word at `at`; moves `at` to the last word that was read.
+// The value of the word at `at`. Moves `at` to the last word that it read.
 std::string value_of(const std::vector<std::string>& words, size_t& at) {
   const size_t equals = words[at].find('=');
   if (equals != std::string::npos) return words[at].substr(equals + 1);
@@ -34,19 +34,19 @@ bool gives(const TrainingLine& line, std::initializer_list<std::string_view> fla
 void take_recipe(const std::string& name, TrainingLine& line) {
   Recipe recipe = find_recipe(name);
   check(recipe.lacks.empty(), "recipe {} needs {}: not built yet", recipe.name, fmt::join(recipe.lacks, ", "));
-  check(recipe.command == line.words[0], "recipe {} is of {}: give it to that command", recipe.name, recipe.command);
+  check(recipe.command == line.words[0], "recipe {} is for {}: give it to that command", recipe.name, recipe.command);
   line.trained_by = recipe.command;
   line.under.name = "recipe " + recipe.name;
   line.under.words = recipe.words();
 }
 
-// What the user counts in samples is not counted in iterations too.
+// If the user gives a length in samples, the recipe's length in iterations is dropped.
 void settle_length(TrainingLine& line) {
   if (!gives(line, {"--train-samples", "--train_samples"})) return;
   std::erase_if(line.under.words, [](const std::string& word) { return word.starts_with("--train-iters="); });
 }
 
-// With a recipe the planner chooses the layout, unless the user gives some of it.
+// With a recipe the planner chooses the layout, unless the user gives a part of it.
 void settle_layout(TrainingLine& line) {
   const bool given =
       gives(line, {"--layout", "--micro-batch-size", "--tensor-model-parallel-size", "--pipeline-model-parallel-size",
@@ -71,7 +71,7 @@ TrainingLine read_training_line(int argc, const char* const* argv) {
   bool named = false;
   for (size_t i = 0; i < all.size(); ++i) {
     if (i > 0 && is_word(all[i], kRecipe)) {
-      check(!named, "--recipe is given twice: one recipe is read");
+      check(!named, "--recipe is given twice: give it once");
       recipe = value_of(all, i), named = true;
     } else if (i > 0 && all[i] == kExplain) {
       line.explain = true;

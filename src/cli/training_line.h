@@ -1,4 +1,4 @@
-// The command line of a training command: the recipe that it names, and the words besides.
+// The command line of a training command: its recipe, and its other words.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,19 +10,19 @@ namespace megalith {
 
 struct TrainingLine {
   std::vector<std::string> words;  // the command's name first; without --recipe and --explain-config
-  config::Under under;             // the recipe's settings; no words without --recipe
-  std::string trained_by;          // the recipe's command; empty without
+  config::Under under;             // the recipe's settings; empty without --recipe
+  std::string trained_by;          // the recipe's command; empty without --recipe
   bool explain = false;            // --explain-config
 
-  // Its options, with more flags behind.
+  // Its options, with more flags at the end.
   Options read(const std::vector<std::string>& more = {}) const;
 };
 
-// Throws Error where the recipe is not known, needs a feature that is not built, or is of another command.
+// Throws Error if the recipe is unknown, needs a feature that is not built, or is for another command.
 TrainingLine read_training_line(int argc, const char* const* argv);
 
-// --explain-config: prints each setting, its value and its source, on rank 0. Throws Mistakes after that, if the
-// settings can't run.
+// --explain-config: prints each setting, its value and its source, on rank 0. Then throws Mistakes if the settings
+// are invalid.
 void explain_config(const TrainingLine& line, Options options, const Place& place);
 
 }  // namespace megalith

@@ -46,7 +46,7 @@ int tell_errors(Ranks& ranks, const std::function<int()>& f) {
   } catch (const Mistakes& e) {
     if (ranks.size() == 1) throw;
     fmt::print(stderr, "{}\n", told(e));
-    if (ranks.failed("its command line is refused, as told")) throw ReportedByOtherRank(one_line(e));
+    if (ranks.failed("its command line is refused: see the errors")) throw ReportedByOtherRank(one_line(e));
     throw;
   } catch (const std::exception& e) {
     if (ranks.failed(one_line(e))) throw ReportedByOtherRank(one_line(e));

@@ -86,7 +86,7 @@ class Hub final : public Post {
     }
     if (peer.has_said_farewell) return;
     if (peer.connection->is_closed())
-      end({.rank = rank, .what = "is gone without a word (killed or crashed)"});
+      end({.rank = rank, .what = "disappeared (killed or crashed)"});
     else if (now_ - peer.heard > place_.silence_seconds)
       end({.rank = rank,
            .what = fmt::format("has been silent for {:.1f} s (stopped, or cut off)", now_ - peer.heard),
@@ -112,8 +112,7 @@ class Hub final : public Post {
              .is_vague = is_vague});
   }
   void told(int rank, const std::string& signal) {
-    suspect({.cause = {.rank = rank, .what = fmt::format("was told to end ({})", signal)},
-             .until = now_ + kSignalPatience});
+    suspect({.cause = {.rank = rank, .what = fmt::format("was ended by {}", signal)}, .until = now_ + kSignalPatience});
   }
   void suspect(const Suspect& s) {
     if (!suspect_ || (suspect_->is_vague && !s.is_vague)) suspect_ = s;

@@ -107,8 +107,9 @@ class SplitBuilder {
         kept.prefixes.push_back(named.prefixes[i]);
         if (!named.weights.empty()) kept.weights.push_back(named.weights[i]);
       } else {
-        log::say("> {} has {} documents, none of which --split \"{}\" gives to the {} set: it goes on without them",
-                 source->name(), source->sequences(), key_.split_text, name_of(key_.split));
+        log::say(
+            "> {} has {} documents, none of which --split \"{}\" gives to the {} set: the run continues without them",
+            source->name(), source->sequences(), key_.split_text, name_of(key_.split));
       }
     }
     return kept;
@@ -221,7 +222,7 @@ std::shared_ptr<const Dataset> build_split(const DataConfig& c, Sources& sources
     const Blend blend = parse_blend(own.empty() ? c.data_path : own, flag);
     if (!own.empty() || split == Split::train)
       for (const std::string& prefix : blend.left_out)
-        log::say("> {} {} has the weight 0: it is left out", flag, prefix);
+        log::say("> {} {} has the weight 0: it is skipped", flag, prefix);
     return builder.build(blend, samples);
   }
   if (!builder.wanted(samples)) return nullptr;

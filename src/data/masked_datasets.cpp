@@ -60,8 +60,9 @@ class MaskedSplit {
     const i64 documents = i64(all.begins.size()) - 1;
     const Range r = *split_ranges(SplitMatrix{fraction(), {}, {}}, documents)[0];
     if (r.size() == 0 && split_ != Split::train) {
-      log::say("> {} has {} documents, none of which --split \"{}\" gives to the {} set: it goes on without them",
-               all.sentences->name(), documents, split_text_, name_of(split_));
+      log::say(
+          "> {} has {} documents, none of which --split \"{}\" gives to the {} set: the run continues without them",
+          all.sentences->name(), documents, split_text_, name_of(split_));
       return nullptr;
     }
     check(r.size() > 0, "{} has {} documents, none of which --split \"{}\" gives to the {} set: change the split",

@@ -36,8 +36,10 @@ class Builder {
       if (range.size() > 0)
         parts.push_back({std::move(file), range, weights[f]});
       else
-        log::say("> {} has {} conversations, none of which --split \"{}\" gives to the {} set: it goes on without them",
-                 file->name, file->size(), split_text, name_of(split));
+        log::say(
+            "> {} has {} conversations, none of which --split \"{}\" gives to the {} set: the run continues without "
+            "them",
+            file->name, file->size(), split_text, name_of(split));
     }
     if (parts.empty()) return nullptr;
     auto set = std::make_shared<SftDataset>(std::move(parts), config_, samples);
@@ -71,7 +73,7 @@ Datasets build_sft_datasets(const DataConfig& given, const SampleCounts& counts,
     const char* const named = shared ? "--data-path" : flag;
     const Blend blend = parse_blend(shared ? c.data_path : own, named);
     if (!shared || split == Split::train)
-      for (const std::string& file : blend.left_out) log::say("> {} {} has the weight 0: it is left out", named, file);
+      for (const std::string& file : blend.left_out) log::say("> {} {} has the weight 0: it is skipped", named, file);
     return builder.build(blend, split, shared ? text : "", counts.of(split));
   };
   return {.train = build(Split::train, c.train_data_path, "--train-data-path"),

@@ -86,7 +86,7 @@ void Ledger::append(const LedgerRecord& record) {
   if (whole) return unwritten_.clear();
   if (torn && !unwritten_.starts_with("\n")) unwritten_.insert(0, "\n");
   if (!warned_)
-    log::warn("goodput ledger {}: {}: its records are kept for later; the run goes on", path_, std::strerror(cause));
+    log::warn("goodput ledger {}: {}: its records are kept for later; the run continues", path_, std::strerror(cause));
   warned_ = true;
 }
 

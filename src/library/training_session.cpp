@@ -37,7 +37,7 @@ TrainingSession::TrainingSession(Options options, const Place& place, std::share
   if (ranks_->rank() == 0) say_notes(o_);
   on_all_ranks(*ranks_, [&] {
     check(o_.model.padded_vocab_size > 0,
-          "the vocabulary's size is not known: give vocab-size, or a tokenizer with tokenizer-type");
+          "the vocabulary size is unknown: give vocab-size, or a tokenizer with tokenizer-type");
     o_.train.device.timeout_seconds = 60 * o_.parallel.distributed_timeout_minutes;
     backend_ = make_backend(o_.train.device, ranks_.get());
     if (!own_) check_sizes(o_, *backend_);

@@ -6,11 +6,11 @@ namespace megalith {
 
 void list_fields(BertModelConfig& c, config::FieldList& f) {
   f.group("BERT");
-  f.add(
-      "bert-no-binary-head", c.no_binary_head,
-      "Samples are one segment of text, and the order of two is not learned: no token types, pooler and second loss.");
+  f.add("bert-no-binary-head", c.no_binary_head,
+        "Samples are one segment of text, without the task of two segments' order: no token types, pooler and second "
+        "loss.");
   f.add("bert-post-norm", c.post_norm,
-        "Norms stand behind attention and MLP, none behind the last layer, as in Google's BERT; also give "
+        "Norms come after attention and MLP, and none after the last layer, as in Google's BERT; also give "
         "--embedding-layernorm. Not in Megatron.");
   f.add("bert-token-types", c.token_types,
         "Rows of the table of token types; -1: 2 with the binary head, else none. Not in Megatron.");

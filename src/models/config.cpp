@@ -30,7 +30,7 @@ constexpr const char* kArchitectures[] = {"gpt", "bert", "t5", "retro"};
 void list_sizes(ModelConfig& c, config::FieldList& f) {
   f.group("Model sizes");
   f.add("architecture", c.architecture, {std::begin(kArchitectures), std::end(kArchitectures)},
-        "What the model is; the training command says it. Not in Megatron.");
+        "Kind of model, which the training command sets. Not in Megatron.");
   f.add("num-layers", c.num_layers, "Transformer layers (required).");
   f.add("hidden-size", c.hidden_size, "Width of the residual stream (required).");
   f.add("ffn-hidden-size", c.ffn_hidden_size,
@@ -40,11 +40,11 @@ void list_sizes(ModelConfig& c, config::FieldList& f) {
       .also(config::Spelling{.flag = "--group-query-attention",
                              .constant = "1",
                              .weak = true,
-                             .help = "grouped-query attention; one group unless --num-query-groups says otherwise"});
+                             .help = "grouped-query attention; one group unless --num-query-groups is given"});
   f.add("kv-channels", c.kv_channels, "Width of a head; 0: hidden-size / num-attention-heads.");
   f.add("seq-length", c.seq_length, "Tokens in a training sequence (required).");
   f.add("max-position-embeddings", c.max_position_embeddings, "Longest sequence; 0: seq-length.").there_is("required");
-  f.add("vocab-size", c.vocab_size, "Tokens that exist; 0: from the tokenizer.");
+  f.add("vocab-size", c.vocab_size, "Number of tokens; 0: from the tokenizer.");
   f.add("make-vocab-size-divisible-by", c.make_vocab_size_divisible_by,
         "The embedding table in memory has a multiple of this many rows.")
       .means("--no-pad-vocab-size", "1");
@@ -68,15 +68,15 @@ void list_positions(ModelConfig& c, config::FieldList& f) {
       .also(config::Spelling{.flag = "--no-position-embedding",
                              .constant = "none",
                              .weak = true,
-                             .help = "an old spelling of none; beside another kind it has no effect"})
+                             .help = "an old spelling of none; with another kind it has no effect"})
       .spellings.front()
       .convert = positions_today;
   f.add("scale-alibi", c.scale_alibi,
-        "ALiBi's bias too is divided by the square root of --kv-channels, and kept in bf16, as in Falcon. Not in "
+        "ALiBi's bias is also divided by the square root of --kv-channels, and kept in bf16, as in Falcon. Not in "
         "Megatron.");
   f.add("rotary-base", c.rotary_base, "Base of the rotary frequencies.");
   f.add("rotary-percent", c.rotary_percent, "Part of each head that is rotated.");
-  f.add("rotary-interleaved", c.rotary_interleaved, "Neighbours turn as pairs, not the two halves of a head.");
+  f.add("rotary-interleaved", c.rotary_interleaved, "Rotate pairs of neighbours, not the two halves of a head.");
   f.add("rotary-seq-len-interpolation-factor", c.rotary_seq_len_interpolation_factor, "Positions are divided by this.");
   f.add("sliding-window", c.sliding_window, "A query sees this many keys, itself included; 0: all before it.")
       .also(config::Spelling{
@@ -102,7 +102,7 @@ void list_layers(ModelConfig& c, config::FieldList& f) {
   f.add("norm-epsilon", c.norm_epsilon, "Added to the variance in norms.").also("--layernorm-epsilon");
   f.add("apply-layernorm-1p", c.apply_layernorm_1p, "Norms scale by 1 + their weights, which start at 0 (Gemma).");
   f.add("norm-block-output", c.norm_block_output,
-        "Norms of what attention and the MLP give, not of what they read: x + norm(attention(x)) (OLMo 2). Not in "
+        "Norms of the outputs of attention and the MLP, not of their inputs: x + norm(attention(x)) (OLMo 2). Not in "
         "Megatron.");
   f.add("qk-layernorm", c.qk_layernorm, "Norm of each head's query and key, before the rotation.");
   f.add("qk-layernorm-across-heads", c.qk_layernorm_across_heads,
@@ -118,9 +118,9 @@ void list_layers(ModelConfig& c, config::FieldList& f) {
   f.add("add-mlp-bias", c.add_mlp_bias,
         "Biases on the MLP's linears although --disable-bias-linear is given. Not in Megatron.");
   f.add("untie-embeddings-and-output-weights", c.untie_embeddings_and_output_weights,
-        "The output layer has weights of its own.");
+        "The output layer has its own weights.");
   f.add("fp32-residual-connection", c.fp32_residual_connection,
-        "With --bf16 or --fp16: what the layers add to is kept in f32, and so are its gradients.");
+        "With --bf16 or --fp16: the residual stream and its gradients are f32.");
   f.add("parallel-residual", c.parallel_residual,
         "x + attention(norm1(x)) + mlp(norm2(x)), as in GPT-NeoX. Not in Megatron.");
   f.add("parallel-shared-norm", c.parallel_shared_norm,

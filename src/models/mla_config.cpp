@@ -12,7 +12,7 @@ void list_fields(MlaConfig& c, config::FieldList& f) {
   f.add("kv-lora-rank", c.kv_lora_rank, "Width of the latent of keys and values.");
   f.add("qk-head-dim", c.qk_head_dim, "Width of a head of queries and keys, the part without positions.")
       .also("--qk-nope-head-dim");
-  f.add("qk-pos-emb-head-dim", c.qk_pos_emb_head_dim, "Width of the part that turns; its key is one for all heads.")
+  f.add("qk-pos-emb-head-dim", c.qk_pos_emb_head_dim, "Width of the rotated part; all heads share its key.")
       .also("--qk-rope-head-dim");
   f.add("v-head-dim", c.v_head_dim, "Width of a head of values.");
   f.add("mla-norm-epsilon", c.norm_epsilon,

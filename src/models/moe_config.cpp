@@ -91,21 +91,21 @@ void list_experts(MoeConfig& c, config::FieldList& f) {
   f.add("num-experts", c.num_experts, "Experts of a layer; 0: no layer is a mixture.").spellings.front().convert =
       [](std::string_view text) { return std::string(text == "None" ? "0" : text); };
   f.add("moe-layer-freq", c.layer_freq,
-        "Every so many layers one is a mixture, from the first on; or a list of all, as ([0]*3+[1]*58).");
+        "N: every N-th layer is a mixture, from the first on; or a list for all layers, as ([0]*3+[1]*58).");
   f.add("moe-ffn-hidden-size", c.ffn_hidden_size, "Width inside an expert; 0: --ffn-hidden-size.");
   f.add("moe-shared-expert-intermediate-size", c.shared_expert_intermediate_size,
-        "Width of the expert that all tokens go through, of all such experts together; 0: none.");
+        "Total width of the shared experts, which all tokens pass; 0: none.");
   f.add("moe-shared-expert-gate", c.shared_expert_gate,
-        "What the shared expert gives times logistic(x g), with a weight g for each element of x.");
-  f.add("moe-latent-size", c.latent_size, "Width of what routed experts get and give; 0: --hidden-size.");
+        "The shared expert's output is multiplied by logistic(x g), with a weight g for each element of x.");
+  f.add("moe-latent-size", c.latent_size, "Width of the routed experts' inputs and outputs; 0: --hidden-size.");
   f.add("moe-apply-probs-on-input", c.apply_probs_on_input,
-        "With one expert a token: its weight multiplies what the expert gets.");
+        "With one expert a token: its weight multiplies the expert's input.");
   f.add("moe-expert-capacity-factor", c.expert_capacity_factor,
         "An expert takes this times its even share of a rank's tokens, and drops the others.");
   f.add("moe-pad-expert-input-to-capacity", c.pad_expert_input_to_capacity,
         "With --moe-expert-capacity-factor: each expert gets exactly as many rows.");
   f.add("moe-token-drop-policy", c.token_drop_policy, {"probs", "position"},
-        "Which tokens stay where a capacity drops some: those of the largest weights, or the first.");
+        "Which tokens a capacity keeps: those with the largest weights, or the first.");
 }
 
 void list_router(MoeConfig& c, config::FieldList& f) {
@@ -117,21 +117,21 @@ void list_router(MoeConfig& c, config::FieldList& f) {
   f.add("moe-router-dtype", c.router_dtype, {"None", "fp32", "fp64"},
         "Megatron's precision of the router. The router here is in f32 at the least with each of them.");
   f.add("moe-router-num-groups", c.router_num_groups,
-        "Experts lie in so many groups, and the best are chosen from; "
-        "0: no groups.");
+        "Number of groups of experts; experts are chosen from the best groups. 0: no groups.");
   f.add("moe-router-group-topk", c.router_group_topk, "Groups that a token's experts are chosen from.");
   f.add("moe-router-group-best", c.router_group_best,
-        "A group's score is the sum of its so many best experts' scores; 0: --moe-router-topk over "
+        "A group's score is the sum of its N best experts' scores; 0: --moe-router-topk over "
         "--moe-router-group-topk. Not in Megatron.");
   f.add("moe-router-enable-expert-bias", c.router_enable_expert_bias,
-        "A bias is added to scores where experts are chosen. It balances what experts get, without a loss.");
-  f.add("moe-router-bias-update-rate", c.router_bias_update_rate, "How far a step moves these biases.");
+        "A bias is added to the scores for the choice of experts. It balances the experts without a loss.");
+  f.add("moe-router-bias-update-rate", c.router_bias_update_rate, "The change of these biases in a step.");
   f.add("moe-router-load-balancing-type", c.router_load_balancing_type,
         "What balances the experts: aux_loss, seq_aux_loss, global_aux_loss, sinkhorn or none. A list has as many "
         "coefficients.");
   f.add("moe-aux-loss-coeff", c.aux_loss_coeff, "Coefficients of the losses that balance experts.");
   f.add("moe-z-loss-coeff", c.z_loss_coeff, "Coefficient of the mean of logsumexp(logits)^2.");
-  f.add("moe-input-jitter-eps", c.input_jitter_eps, "What the router reads is times a number of 1 - eps to 1 + eps.");
+  f.add("moe-input-jitter-eps", c.input_jitter_eps,
+        "The router's input is multiplied by random numbers from 1 - eps to 1 + eps.");
   f.add("moe-router-force-load-balancing", c.router_force_load_balancing,
         "Random logits, to measure speed with balanced experts.");
   f.add("moe-router-force-biased", c.router_force_biased,

@@ -23,10 +23,10 @@ std::optional<double> peak_flops(std::string_view device_name, DType dtype) {
 std::string throughput_line(const Options& o, const Backend& backend) {
   const DType dtype = precision_of(o).products;
   const auto peak = peak_flops(backend.device_name(), dtype);
-  const std::string mfu = peak ? fmt::format("MFU is of {:.0f} TFLOP/s, the dense peak of {} in {}", *peak / 1e12,
-                                             backend.device_name(), name_of(dtype))
-                               : fmt::format("MFU is left out: the dense peak of {} in {} is not known",
-                                             backend.device_name(), name_of(dtype));
+  const std::string mfu =
+      peak ? fmt::format("MFU is of {:.0f} TFLOP/s, the dense peak of {} in {}", *peak / 1e12, backend.device_name(),
+                         name_of(dtype))
+           : fmt::format("no MFU: the dense peak of {} in {} is unknown", backend.device_name(), name_of(dtype));
   const ModelSize size = size_of(*step_spec(o).model);
   return fmt::format(
       "throughput: model flops with attention at half of its square, as causal kernels compute it (the whole square "

@@ -76,7 +76,7 @@ struct SinkThread::State {
       try {
         tell(*sink);
       } catch (const std::exception& e) {
-        if (!std::exchange(has_failed, true)) log::warn("{}: {}: records are lost; the run goes on", what, e.what());
+        if (!std::exchange(has_failed, true)) log::warn("{}: {}: records are lost; the run continues", what, e.what());
       }
     }
   }
@@ -84,7 +84,7 @@ struct SinkThread::State {
   // With the lock.
   void tell_dropped() {
     if (dropped > std::exchange(told_dropped, dropped))
-      log::warn("{}: {} records are dropped so far, as it was stuck; the run goes on", what, dropped);
+      log::warn("{}: {} records are dropped so far, as it was stuck; the run continues", what, dropped);
   }
 };
 
@@ -107,7 +107,7 @@ void SinkThread::post(Tell tell, bool wakes) {
     const auto has_room = [&] { return s.queue.size() < s.limits.most; };
     if (!has_room() && (s.is_stuck || !s.wait_until(lock, s.limits.patience, has_room))) {
       if (!std::exchange(s.is_stuck, true))
-        log::warn("{}: it took nothing for {:g} seconds: records are dropped until it does; the run goes on", s.what,
+        log::warn("{}: it took nothing for {:g} seconds: records are dropped until it does; the run continues", s.what,
                   s.limits.patience);
       ++s.dropped;
       return;

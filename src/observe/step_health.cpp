@@ -10,7 +10,8 @@ void StepHealth::look(i64 iteration, const StepResult& r, const std::string& cau
   if (r.may_scale_down) return;  // what a falling loss scale is for
   skipped_in_a_row_ = r.counted ? 0 : skipped_in_a_row_ + 1;
   if (r.counted && r.is_empty())
-    log::warn("iteration {}: no label of its {} samples counts: its loss and its gradient are 0", iteration, r.samples);
+    log::warn("iteration {}: all labels of its {} samples are masked: its loss and its gradient are 0", iteration,
+              r.samples);
   if (r.counted) return;
   if (t_.check_for_nan_in_loss_and_grad)
     log::warn("iteration {}: loss {}, gradient norm {}: the step is skipped ({} in a row){}", iteration, r.loss,

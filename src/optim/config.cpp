@@ -11,7 +11,7 @@ void list_learning_rate(OptimizerConfig& c, config::FieldList& f) {
   f.add("lr", c.lr, "Highest learning rate (required).");
   f.add("min-lr", c.min_lr, "Learning rate after the decay.");
   f.add("decoupled-lr", c.decoupled_lr, "Highest learning rate of the word embeddings and the output layer.");
-  f.add("decoupled-min-lr", c.decoupled_min_lr, "Their learning rate after the decay; left out: --min-lr.");
+  f.add("decoupled-min-lr", c.decoupled_min_lr, "Their learning rate after the decay; default: --min-lr.");
   f.add("lr-decay-style", c.lr_decay_style, {"constant", "linear", "cosine", "inverse-square-root", "WSD"},
         "Shape of the decay.");
   f.add("lr-decay-iters", c.lr_decay_iters, "Iterations to decay over; 0: the whole run.");
@@ -67,12 +67,12 @@ void list_fields(OptimizerConfig& c, config::FieldList& f) {
   f.add("main-grads-dtype", c.main_grads_dtype, {"fp32", "bf16"},
         "Type of gradients, of their sums over micro-batches and over ranks; bf16 goes with --bf16.");
   f.add("optimizer-cpu-offload", c.optimizer_cpu_offload,
-        "Keep main weights and moments in the host's memory; the GPU updates them in windows of its own.")
+        "Keep main weights and moments in the host's memory; the GPU updates them in windows of its memory.")
       .also(config::Spelling{.flag = "--cpu-offload-optimizer", .constant = "true"});
   f.add("optimizer-offload-fraction", c.optimizer_offload_fraction,
         "So much of them at least, in whole matrices (or buckets of the distributed optimizer); vectors stay.");
   f.add("overlap-cpu-optimizer-d2h-h2d", c.overlap_cpu_optimizer_d2h_h2d,
-        "Windows go to the GPU and back at the same time, beside the updates of others.");
+        "Overlap transfers of windows in both directions with the updates of others.");
 }
 
 }  // namespace megalith

@@ -71,7 +71,7 @@ IncidentFile read_incident(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   const auto j = parse_json<json>(std::string(std::istreambuf_iterator<char>(in), {}));
   if (!j.is_object()) {
-    out.reason = "the file is no JSON object";
+    out.reason = "the file is not a JSON object";
     return out;
   }
   if (j.contains("iteration") && j["iteration"].is_number_integer()) out.iteration = j["iteration"].get<i64>();

@@ -47,7 +47,7 @@ std::string findings_of(const RunFiles& run) {
   HtmlTable table{.head = {"What", "Where"}};
   for (const Finding& f : findings(run)) table.rows.push_back({escaped(f.what), escaped(f.where)});
   if (!table.rows.empty()) return html_of(table);
-  return run.metrics.lines > 0 ? "<p class=\"good\">Nothing: no rule would have told anything.</p>\n" : "";
+  return run.metrics.lines > 0 ? "<p class=\"good\">Nothing: no rule would have fired.</p>\n" : "";
 }
 
 std::string incidents_of(const RunFiles& run) {

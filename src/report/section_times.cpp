@@ -18,9 +18,9 @@ constexpr std::array<const char*, kNumTimeStates> kMeanings = {
     "of such steps: waiting for samples",
     "losses on other sets",
     "training waited for a checkpoint",
-    "work behind the checkpoint that a later start went on from",
+    "work after the checkpoint from which a later start resumed",
     "between a start that was killed or failed, and the next",
-    "between a start that left in order, and the next"};
+    "between a start that exited normally, and the next"};
 
 }  // namespace
 

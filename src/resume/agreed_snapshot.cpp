@@ -189,12 +189,12 @@ std::optional<AnyCheckpoint> agreed_snapshot(const Options& options, Ranks& rank
     const std::string lack = first_of(ranks.all_gather(o.is_enough ? "" : "it is not whole"));
     if (problem.empty()) problem = damage;
     if (!damage.empty() || !lack.empty()) continue;
-    if (!problem.empty()) log::warn("[load] a snapshot is passed over: {}", problem);
+    if (!problem.empty()) log::warn("[load] a snapshot is skipped: {}", problem);
     return as_checkpoint(std::move(o.snapshots));
   }
-  if (!problem.empty()) log::warn("[load] a snapshot is passed over: {}", problem);
+  if (!problem.empty()) log::warn("[load] a snapshot is skipped: {}", problem);
   if (!moments.empty() || !problem.empty())
-    log::warn("[load] no snapshot in the agents' memory is whole on all ranks: going on from the disk");
+    log::warn("[load] no snapshot in the agents' memory is whole on all ranks: resuming from disk");
   return {};
 }
 

@@ -96,9 +96,8 @@ Options stored_options(const AnyCheckpoint& c) {
   config::FieldList fields = config::fields_of(stored);
   const std::vector<std::string> unknown = config::from_json(fields, c.manifest.config_json, c.path);
   if (!unknown.empty())
-    log::warn(
-        "{} was saved by another version of this program: settings that this one does not know are passed over: {}",
-        c.path, fmt::join(unknown, ", "));
+    log::warn("{} was saved by another version of this program: unknown settings are ignored: {}", c.path,
+              fmt::join(unknown, ", "));
   return stored;
 }
 
@@ -143,7 +142,8 @@ void RunStart::open(const Options& options, const StartChoice& choice) {
   const auto place = find_loadable(load_, is_non_persistent_ ? 0 : options.train.ckpt_step);
   if (!place) {
     check(!options.train.exit_on_missing_checkpoint, "--load {}: no checkpoint is there", load_);
-    check(options.train.ckpt_step == 0, "--ckpt-step {}: there is no checkpoint in {}; leave it out to start anew",
+    check(options.train.ckpt_step == 0,
+          "--ckpt-step {}: there is no checkpoint in {}; leave it out to start from iteration 0",
           options.train.ckpt_step, load_);
     check_no_weights(load_);  // nothing yet is what a first start finds
     const std::string below = load_ == options.train.save ? "" : model_below(load_);
@@ -190,8 +190,8 @@ std::string RunStart::overwriting(const TrainConfig& t) const {
   const std::vector<FoundCheckpoint> there = goes_on ? std::vector<FoundCheckpoint>() : list_checkpoints(t.save);
   if (there.empty()) return {};
   return fmt::format(
-      "--save {0} holds checkpoints up to iteration {1}, which this run does not go on from: they would be written "
-      "over; give --load {0}{2} to go on from them, or another --save",
+      "--save {0} holds checkpoints up to iteration {1}, which this run does not resume from: it would overwrite them; "
+      "give --load {0}{2} to resume from them, or another --save",
       t.save, there.back().iteration,
       t.moe_use_upcycling ? " without --moe-use-upcycling"
       : t.finetune        ? " without --finetune"
@@ -220,7 +220,7 @@ void RunStart::read_run(const Options& options) {
   schedules_ = choose_schedules(options, state.contains("schedules") ? state["schedules"] : json(), c.path);
   const std::set<std::string> told = names_in(c.manifest.config_json);
   const std::string changed = changed_settings(options, stored, told);
-  if (!changed.empty()) log::warn("{} was saved with other settings, the run goes on with these: {}", c.path, changed);
+  if (!changed.empty()) log::warn("{} was saved with other settings; the run uses its own: {}", c.path, changed);
   const std::string samples = changed_samples(options, stored, told, progress_.state);
   if (!samples.empty()) log::warn("{}: {}", c.path, samples);
   const std::string layout = layout_text(stored.parallel);

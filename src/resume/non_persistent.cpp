@@ -65,7 +65,7 @@ std::vector<FoundCheckpoint> list_non_persistent(const std::string& dir) {
   try {
     return list_checkpoints(dir);
   } catch (const DamagedFile& e) {
-    log::warn("[load] non-persistent checkpoints are passed over: {}", e.what());
+    log::warn("[load] non-persistent checkpoints are skipped: {}", e.what());
     return {};
   }
 }
@@ -141,9 +141,8 @@ static void tell_passed_over(const Options& options, int rank, i64 after) {
   for (auto it = candidates.rbegin(); it != candidates.rend(); ++it) {
     if (!it->second.problem.empty()) continue;
     log::warn(
-        "[load] the non-persistent checkpoint {} is newer than {}'s, and passed over: "
-        "--non-persistent-ckpt-type global and --non-persistent-save-interval go on from it; it goes when this run "
-        "saves",
+        "[load] the non-persistent checkpoint {} is newer than {}'s, and skipped: --non-persistent-ckpt-type global "
+        "and --non-persistent-save-interval resume from it; the next save deletes it",
         it->second.path, options.train.load);
     return;
   }
@@ -186,7 +185,7 @@ std::optional<FoundNonPersistent> newer_non_persistent(const Options& options, R
     for (const auto& [iteration, candidate] : by_rank.emplace_back(from_text(text))) iterations.insert(iteration);
   for (const i64 iteration : iterations) {
     if (const std::string why = obstacle(by_rank, iteration); !why.empty()) {
-      log::warn("[load] the non-persistent checkpoint of iteration {} is passed over: {}", iteration, why);
+      log::warn("[load] the non-persistent checkpoint of iteration {} is skipped: {}", iteration, why);
       continue;
     }
     const std::string& path = mine.at(iteration).path;

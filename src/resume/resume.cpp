@@ -233,15 +233,14 @@ std::string changed_samples(const Options& flags, const Options& stored, const s
   const bool reads_on = start.consumed_samples > 0 && start.iteration < train_iters(flags, start);
   if (!reads_on || (what.empty() && asks_alike)) return {};
   // Epochs are counted and shuffled for as many samples as a run asks for.
-  const std::string order =
-      what.empty()
-          ? fmt::format(
-                "the saved run asked for {} training samples, this one for {}: if that makes another number of "
-                "epochs, their order is another",
-                asked[0], asked[1])
-          : fmt::format("the order of training samples is another than the saved run's ({})", what);
-  return fmt::format("{}; the run goes on at sample {}, so that samples of before may come again, or others never",
-                     order, start.consumed_samples);
+  const std::string order = what.empty()
+                                ? fmt::format(
+                                      "the saved run had {} training samples, this one has {}: with another number of "
+                                      "epochs their order differs",
+                                      asked[0], asked[1])
+                                : fmt::format("the order of training samples differs from the saved run's ({})", what);
+  return fmt::format("{}; the run continues at sample {}, so samples may be repeated or skipped", order,
+                     start.consumed_samples);
 }
 
 std::string layout_text(const ParallelConfig& p) {

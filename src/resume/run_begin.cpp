@@ -57,7 +57,7 @@ RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damag
       canonical_path(options.train.load) == canonical_path(options.train.save) && !options.train.finetune;
   const i64 on_disk = !goes_on ? -1 : non_persistent ? non_persistent->iteration : iteration;
   if (auto snapshot = agreed_snapshot(options, ranks, on_disk, ahead)) {
-    log::say("  goes on from the snapshot of iteration {} in the agents' memory", snapshot->manifest.iteration);
+    log::say("  resumes from the snapshot of iteration {} in the agents' memory", snapshot->manifest.iteration);
     return opened(options, ranks, {.snapshot = std::make_shared<AnyCheckpoint>(std::move(*snapshot))});
   }
   if (!non_persistent && error) std::rethrow_exception(error);

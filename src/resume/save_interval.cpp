@@ -14,8 +14,7 @@ SaveTimes longest(Ranks& ranks, const SaveTimes& mine) {
   SaveTimes out;
   for (const std::string& text : ranks.all_gather(std::string(reinterpret_cast<const char*>(&mine), sizeof mine))) {
     SaveTimes told;
-    check(text.size() == sizeof told, "a rank told its save's time in {} bytes, and {} are wanted", text.size(),
-          sizeof told);
+    check(text.size() == sizeof told, "a rank sent its save time in {} bytes, want {}", text.size(), sizeof told);
     std::memcpy(&told, text.data(), sizeof told);
     out.stall = std::max(out.stall, told.stall), out.step_seconds = std::max(out.step_seconds, told.step_seconds);
   }

@@ -97,7 +97,7 @@ void Saver::end(const BackgroundSave::Outcome& outcome) {
   const double seconds = seconds_since(job->began);
   if (job->persistent) ended_.push_back({job->iteration, seconds, is_saved ? job->blocks->written() : 0, is_saved});
   if (!is_saved)
-    return log::warn("{} at iteration {} was not saved, training goes on: {}; earlier checkpoints are intact", what,
+    return log::warn("{} at iteration {} was not saved, training continues: {}; earlier checkpoints are intact", what,
                      job->iteration, outcome.error);
   if (job->persistent) saved_ = job->iteration;
   const SaveLock* held = places_.non_persistent ? places_.non_persistent.get() : places_.save.get();

@@ -36,17 +36,17 @@ void list_fields(DataConfig& c, config::FieldList& f) {
       .shown_as("FILE");
   f.add("multiple-validation-sets", c.multiple_validation_sets,
         "Evaluate on each of the validation datasets by itself, with --full-validation.");
-  f.add("validation-set-names", c.validation_set_names, "What they are called in logs; left out: numbers from 0 on.")
+  f.add("validation-set-names", c.validation_set_names, "Their names in logs; default: numbers from 0 on.")
       .shown_as("NAME ...");
   f.add("mock-data", c.mock_data, "Made-up documents, to try things out.");
-  f.add("split", c.split, "Parts of --data-path for training, validation and test; left out: 969, 30, 1.")
+  f.add("split", c.split, "Parts of --data-path for training, validation and test; default: 969, 30, 1.")
       .shown_as("A,B,C");
   f.add("data-cache-path", c.data_cache_path, "Directory that keeps the order of samples for the next run.")
       .shown_as("DIR");
   f.add("mid-level-dataset-surplus", c.mid_level_dataset_surplus,
         "How much more of each dataset of a blend is indexed.");
   f.add("dataloader-type", c.dataloader_type, {"single", "cyclic", "external"},
-        "single: in order; cyclic: each epoch in an order of its own; external: in that of --data-order-file.");
+        "single: in order; cyclic: each epoch in another order; external: in the order of --data-order-file.");
   f.add("data-order-file", c.data_order_file,
         "external: the numbers of the training samples in the order to read them, a .npy file of 64-bit integers "
         "(int64), one "
@@ -55,10 +55,11 @@ void list_fields(DataConfig& c, config::FieldList& f) {
   f.add_on("data-sharding", c.data_sharding, "cyclic: every rank reads from the whole dataset.");
   f.add("num-workers", c.num_workers,
         "Threads that read batches ahead, two for each; 0: batches are read when they are needed.");
-  f.add("reset-position-ids", c.reset_position_ids, "Positions begin anew after each end of document.");
+  f.add("reset-position-ids", c.reset_position_ids, "Positions restart after each end of document.");
   f.add("reset-attention-mask", c.reset_attention_mask, "Tokens do not attend across an end of document.");
   f.add("allow-ambiguous-pad-tokens", c.allow_ambiguous_pad_tokens,
-        "Do not learn the tokenizer's padding where it is another special token too, such as the end of document.");
+        "Mask the tokenizer's padding in the loss even if it is also another special token, such as the end of "
+        "document.");
   f.add("eod-mask-loss", c.eod_mask_loss, "What follows an end of document has no part in the loss.");
   f.add("sft", c.sft,
         "Fine-tune on chats: the paths are JSON lines with \"messages\", and only the assistant's turns are learned.");
@@ -71,8 +72,7 @@ void list_fields(DataConfig& c, config::FieldList& f) {
         "What to do with conversations longer than seq-length. Not in Megatron.");
   f.add("sft-skip-bad-lines", c.sft_skip_bad_lines,
         "Leave out, and count, lines that are no chat or that the template refuses. Not in Megatron.");
-  f.add("sft-date", c.sft_date, "The day that templates which ask for it are told. Not in Megatron.")
-      .shown_as("YYYY-MM-DD");
+  f.add("sft-date", c.sft_date, "The date that templates see. Not in Megatron.").shown_as("YYYY-MM-DD");
   f.add("retro-project-dir", c.retro_project_dir,
         "RETRO: the directory of the samples' neighbours, which megalith retro build makes.")
       .shown_as("DIR");
@@ -108,7 +108,7 @@ void list_fields(TokenizerConfig& c, config::FieldList& f) {
         "or tiktoken's ranks; Llama3Tokenizer: tokenizer.model.")
       .shown_as("FILE");
   f.add("vocab-extra-ids", c.vocab_extra_ids,
-        "BertWordPiece*, GPT2BPETokenizer: so many sentinels <extra_id_N> behind the vocabulary, for a T5.");
+        "BertWordPiece*, GPT2BPETokenizer: number of sentinels <extra_id_N> after the vocabulary, for a T5.");
   f.add("tiktoken-pattern", c.tiktoken_pattern,
         "v1 or v2 (the default with Megatron's .json), gpt2, cl100k, o200k, llama3 or qwen (else told from the ranks).")
       .shown_as("NAME");

@@ -18,7 +18,7 @@ constexpr Row kAccepted[] = {
      "--moe-use-legacy-grouped-gemm --moe-single-grouped-bias --moe-single-grouped-weight "
      "--use-grouped-gemm-for-shared-expert --ep-overlap-early-attn-memory-release "
      "--enable-expert-tensor-parallelism --disable-moe-token-dropping"},
-    {"tokens travel to experts and back beside all work of their micro-batch that does not need them",
+    {"dispatch and combine of experts' tokens overlap with all independent work of their micro-batch",
      "--overlap-moe-expert-parallel-comm --overlap-dispatch-backward-with-experts-wgrad "
      "--high-priority-a2a-comm-stream"},
     {"attention never holds the s x s matrix here",
@@ -61,7 +61,7 @@ constexpr Row kAccepted[] = {
      "--tp-comm-overlap-cfg= --tp-comm-overlap-rs-dgrad --tp-comm-bootstrap-backend= --no-tp-comm-bulk-dgrad "
      "--no-tp-comm-bulk-wgrad --no-tp-comm-overlap-ag --no-tp-comm-overlap-rs --no-tp-comm-split-ag "
      "--no-tp-comm-split-rs --no-async-tensor-model-parallel-allreduce --no-clone-scatter-output-in-embedding"},
-    {"stages send to each other beside their work always",
+    {"transfers between stages always overlap with their work",
      "--no-overlap-p2p-communication --overlap-p2p-communication --overlap-p2p-communication-warmup-flush "
      "--no-scatter-gather-tensors-in-pipeline --use-ring-exchange-p2p --pipeline-model-parallel-comm-backend="},
     {"layers go to stages by their number: --pipeline-model-parallel-layout gives another division",
@@ -128,7 +128,7 @@ constexpr Row kAccepted[] = {
      "--pytorch-profiler-collect-chakra --pytorch-profiler-collect-shapes"},
     {"both are looked at always, and --spike-threshold says what is large",
      "--check-for-spiky-loss --check-for-large-grads"},
-    {"a rank that fails or hangs ends the run with a line, and starting it again goes on from the last checkpoint",
+    {"a rank that fails or hangs ends the run with a line, and a restart resumes from the last checkpoint",
      "--enable-ft-package --calc-ft-timeouts --ft-num-warmup-iters= --inprocess-restart "
      "--inprocess-active-world-size= --inprocess-barrier-timeout= --inprocess-completion-timeout= "
      "--inprocess-empty-cuda-cache --inprocess-granularity= --inprocess-hard-timeout= "

@@ -128,7 +128,7 @@ constexpr Feature kOfRun[] = {
      "--save-params-interval=0|None --save-activations-interval=0|None --save-wgrads-interval=0|None "
      "--save-dgrads-interval=0|None",
      "", ""},
-    {"failures are not made up",
+    {"failures are not simulated",
      "--error-injection-rate=0 --fault-injector-delay-start-iteration= --fault-injector-fault-delay= "
      "--fault-injector-fault-probabilities= --fault-injector-fault-types= --fault-injector-mtti-seconds= "
      "--fault-injector-num-ranks= --fault-injector-offset-seconds= --fault-injector-ranks= --fault-injector-seed=",

@@ -117,7 +117,7 @@ std::string options_page() {
   constexpr size_t kColumns = 140;
   Options options;
   const std::string page =
-      "# Flags\n\nFlags have Megatron's names and meanings. In [] stands the default. `--config FILE.yaml` reads them "
+      "# Flags\n\nFlags have Megatron's names and meanings. [] has the default. `--config FILE.yaml` reads them "
       "from "
       "a file (keys without the dashes); the command line overrides it. `--recipe NAME[:TASK]` of training commands "
       "begins with a published run's settings, and `--explain-config` prints where each value is from.\n\n" +

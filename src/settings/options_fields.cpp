@@ -15,11 +15,11 @@ void list_run(TrainConfig& c, config::FieldList& f) {
   list_growing_batches(c, f);
   f.add("train-iters", c.train_iters, "Iterations to train for (this or --train-samples is required).");
   f.add("train-samples", c.train_samples, "Sequences to train for, instead of --train-iters.");
-  f.add("exit-interval", c.exit_interval, "Save and leave after an iteration that is a multiple of this; 0: never.");
-  f.add("exit-duration-in-mins", c.exit_duration_in_mins, "Save and leave after this many minutes; 0: never.");
+  f.add("exit-interval", c.exit_interval, "Save and stop after an iteration that is a multiple of this; 0: never.");
+  f.add("exit-duration-in-mins", c.exit_duration_in_mins, "Save and stop after this many minutes; 0: never.");
   f.add("exit-signal", c.exit_signal, {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"},
-        "Signal that saves and leaves after the step. SIGTERM and SIGINT always do, SIGUSR2 too, always with exit code "
-        "85, and SIGUSR1 saves and goes on.");
+        "Signal that saves and stops after the step. SIGTERM and SIGINT always do, and SIGUSR2, always with exit code "
+        "85. SIGUSR1 saves and continues.");
   list_evaluation(c, f);
   f.add("seed", c.seed, "Seed of initial weights, dropout and sample order.");
   f.add("bf16", c.bf16, "Compute in bf16; main parameters, moments and gradients stay f32.");
@@ -30,15 +30,15 @@ void list_run(TrainConfig& c, config::FieldList& f) {
            "Do not look for NaN in loss and gradients.")
       .means("--no-check-for-nan-in-loss", "false");
   f.add("max-skipped-iterations-in-a-row", c.max_skipped_in_a_row,
-        "End with an error after so many iterations in a row that were skipped as loss or gradient was not finite, and "
-        "as soon as weights are not; 0: go on. Not in Megatron.");
+        "End with an error after this many consecutive iterations with a non-finite loss or gradient, or if weights "
+        "are not finite; 0: continue. Not in Megatron.");
   list_incidents(c, f);
   list_doubts(c, f);
   list_faults(c, f);
   f.add("dry-run", c.dry_run,
-        "Print the plan (memory, flops, parameters) and leave; allocates nothing. Not in Megatron.");
+        "Print the plan (memory, flops, parameters) and exit; allocates nothing. Not in Megatron.");
   f.add("print-graph", c.print_graph, "Print the graph of a step. Not in Megatron.");
-  f.add("print-plan", c.print_plan, "Print the planned step, and what each pass took. Not in Megatron.");
+  f.add("print-plan", c.print_plan, "Print the planned step, and the time of each pass. Not in Megatron.");
 }
 
 std::string number_or_auto(std::string_view text) {
@@ -49,36 +49,34 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
   f.group("Checkpoints");
   f.add("save", c.save, "Directory to save checkpoints to.").shown_as("DIR");
   f.add("load", c.load,
-        "Directory to load from: checkpoints (ours, Megatron's torch_dist and torch), or a Hugging Face model; what it "
-        "holds is found by itself.")
+        "Directory to load from: checkpoints (ours, Megatron's torch_dist and torch), or a Hugging Face model; the "
+        "format is detected.")
       .shown_as("DIR");
   f.add("ckpt-format", c.ckpt_format, {"native", "torch_dist", "torch"},
-        "Of saved checkpoints: our own, or Megatron's torch_dist; torch is read only, native is saved then.")
+        "Format of saved checkpoints: our own, or Megatron's torch_dist. torch is read only; saves are then native.")
       .there_is("torch_dist");
   f.add("save-interval", c.save_interval,
-        "Save every so many iterations, and at the end. auto: as often as costs least, by Daly's formula, from what "
-        "saves and steps of this run take, and --gpu-mtbf-hours.")
+        "Iterations between saves; the end saves too. auto: the cheapest spacing by Daly's formula, from the run's "
+        "times of saves and steps, and --gpu-mtbf-hours.")
       .spellings.front()
       .convert = number_or_auto;
   f.add("gpu-mtbf-hours", c.gpu_mtbf_hours,
         "Hours between two failures of one GPU, for --save-interval auto and `megalith plan`. The default is Llama "
         "3's: 419 failures of 16,384 GPUs in 54 days. Not in Megatron.");
   f.add("save-retain-interval", c.save_retain_interval, "Keep only multiples of this and the latest; 0: keep all.");
-  f.add("most-recent-k", c.most_recent_k, "Keep only the newest so many checkpoints; 0: keep all.");
+  f.add("most-recent-k", c.most_recent_k, "Keep only this many newest checkpoints; 0: keep all.");
   f.add("async-save", c.async_save,
-        "Write checkpoints beside the training, which waits only until the state is copied to the host's memory.");
+        "Write checkpoints during training, which waits only until the state is copied to the host's memory.");
   f.add_on("ckpt-fully-parallel-save", c.ckpt_fully_parallel_save,
-           "Let the first of the ranks that hold the same state write all of it, instead of each a part.");
-  f.add("dist-ckpt-workers", c.dist_ckpt_workers,
-        "Threads of each rank that write checkpoints, each a file of its own.")
+           "The first of the ranks that hold the same state writes all of it, instead of a part each.");
+  f.add("dist-ckpt-workers", c.dist_ckpt_workers, "Threads of each rank that write checkpoints, each its own file.")
       .there_is("1");
   f.add("non-persistent-save-interval", c.non_persistent_save_interval,
-        "Save also every so many iterations a checkpoint of which only the latest stays; 0: none.");
-  f.add(
-      "non-persistent-ckpt-type", c.non_persistent_ckpt_type, {"none", "global", "local"},
-      "Where those go: into one directory for all ranks, or for each rank on a disk of its host, for the same layout.");
+        "Iterations between non-persistent checkpoints, of which only the latest is kept; 0: none.");
+  f.add("non-persistent-ckpt-type", c.non_persistent_ckpt_type, {"none", "global", "local"},
+        "Their place: one directory for all ranks, or for each rank a disk of its host, for the same layout.");
   f.add("non-persistent-global-ckpt-dir", c.non_persistent_global_ckpt_dir,
-        "Directory of global ones; left out: non_persistent under --save.")
+        "Directory of global ones; default: non_persistent under --save.")
       .shown_as("DIR");
   f.add("non-persistent-local-ckpt-dir", c.non_persistent_local_ckpt_dir, "Directory of local ones, on each host.")
       .shown_as("DIR");
@@ -94,7 +92,7 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
   f.add("no-save-optim", c.no_save_optim, "Do not save the optimizer's state.");
   f.add("no-save-rng", c.no_save_rng, "Without effect here, see --no-load-rng.");
   f.add("exit-on-missing-checkpoint", c.exit_on_missing_checkpoint,
-        "Fail if --load is there, or is --save, and holds no checkpoint, instead of starting anew.");
+        "Fail if --load exists, or is --save, and has no checkpoint, instead of starting from iteration 0.");
 }
 
 // Python's levels; the field reports values that are no numbers.
@@ -108,13 +106,13 @@ std::string log_level_of_number(std::string_view text) {
 void list_logging(TrainConfig& c, config::FieldList& f) {
   f.group("Logging");
   f.add("log-level", c.log_level, {"debug", "info", "warning", "error"},
-        "What a run says: debug adds all arguments and the plan's table; warning leaves out the lines of its start, "
-        "error the warnings too. Not in Megatron.")
+        "Log level: debug adds all arguments and the plan's table; warning omits the lines of the start, error also "
+        "the warnings. Not in Megatron.")
       .also(config::Spelling{.flag = "--logging-level",
                              .convert = log_level_of_number,
                              .help = "Megatron's form, Python's numbers: 10 debug, 20 info, 30 warning, 40 error",
                              .metavar = "N"});
-  f.add("log-interval", c.log_interval, "Print a line every so many iterations.");
+  f.add("log-interval", c.log_interval, "Iterations between lines of the log.");
   f.add("log-throughput", c.log_throughput,
         "Print model TFLOP/s (causal attention at half of its square), tokens/s and MFU too.");
   f.add("log-params-norm", c.log_params_norm, "Print the norm of the parameters too.");
@@ -124,8 +122,7 @@ void list_logging(TrainConfig& c, config::FieldList& f) {
   f.add("moe-per-layer-logging", c.moe_per_layer_logging,
         "Write the router's losses and the load of experts of each layer to TensorBoard and the metrics file too.");
   f.add("save-tokens-per-expert-interval", c.save_tokens_per_expert_interval,
-        "Every so many iterations, how many tokens each expert of each layer had goes to a file under --save; 0: "
-        "never.");
+        "Iterations between files with the tokens of each expert of each layer, under --save; 0: none.");
   f.add("log-straggler", c.log_straggler,
         "Name the slowest and the fastest ranks too, by the time that each computes without waiting for others.");
   f.add("straggler-minmax-count", c.straggler_minmax_count, "How many of them at either end.");
@@ -138,7 +135,7 @@ void list_logging(TrainConfig& c, config::FieldList& f) {
   f.add("profile-step-end", c.profile_step_end, "The last iteration that is profiled.");
   f.add_on("progress", c.progress, "No live progress line on a terminal. Not in Megatron.");
   f.add("tensorboard-dir", c.tensorboard_dir, "Directory of TensorBoard files.").shown_as("DIR");
-  f.add("tensorboard-log-interval", c.tensorboard_log_interval, "Write to TensorBoard every so many iterations.");
+  f.add("tensorboard-log-interval", c.tensorboard_log_interval, "Iterations between writes to TensorBoard.");
   list_tensorboard(c, f);
   f.add("metrics-file", c.metrics_file, "File of one JSON object for each logged iteration. Not in Megatron.")
       .shown_as("FILE");
@@ -155,12 +152,12 @@ void list_fields(TrainConfig& c, config::FieldList& f) {
 
 void list_fields(DeviceOptions& c, config::FieldList& f) {
   f.add("device", c.device,
-        "Where to compute: auto (on a GPU if there is one), cpu or cuda; with --dry-run also a GPU that is not here: "
-        "h100, h200, or a file of facts that `megalith calibrate` wrote. Not in Megatron.");
+        "Where to compute: auto (on a GPU if there is one), cpu or cuda; with --dry-run also a GPU that this machine "
+        "lacks: h100, h200, or a file of facts that `megalith calibrate` wrote. Not in Megatron.");
   f.add("gemm-cache-file", c.gemm_cache_file,
-        "File that keeps which matrix-product algorithms were the fastest on this GPU; left out: "
-        "megalith/gemm-algorithms.json in the user's cache directory; none: nothing is measured, and the library's own "
-        "first suggestions are taken, the same in every run. Not in Megatron.")
+        "File with the fastest matrix-product algorithms on this GPU. Default: megalith/gemm-algorithms.json in the "
+        "user's cache directory. none: no measurement, the library's first suggestions, the same in every run. Not in "
+        "Megatron.")
       .shown_as("FILE");
 }
 
@@ -215,17 +212,18 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("use-distributed-optimizer", c.use_distributed_optimizer,
         "Cut main weights and moments over the data-parallel ranks; each updates its part.");
   f.add("tp-comm-overlap", c.tp_comm_overlap,
-        "Transfers between tensor-parallel ranks in the backward beside products that do not need them.");
+        "Overlap transfers between tensor-parallel ranks in the backward with independent products.");
   f.add("moe-shared-expert-overlap", c.moe_shared_expert_overlap,
-        "Tokens go to experts and back beside the work of the shared expert.");
-  f.add("overlap-grad-reduce", c.overlap_grad_reduce, "Reduce gradients while the backward goes on.");
-  f.add("overlap-param-gather", c.overlap_param_gather, "Gather updated weights beside the next forward.");
+        "Overlap dispatch and combine of the experts' tokens with the shared expert.");
+  f.add("overlap-grad-reduce", c.overlap_grad_reduce, "Overlap gradient reduction with the backward.");
+  f.add("overlap-param-gather", c.overlap_param_gather,
+        "Overlap the all-gather of updated weights with the next forward.");
   f.add("grad-reduce-in-bf16", c.grad_reduce_in_bf16,
         "Sum gradients over the ranks in bf16, which halves what is sent; each rank's own sums stay f32.")
       .means("--accumulate-allreduce-grads-in-fp32", "false",
              "Sum gradients over the ranks in f32, as is the default.");
   f.add("ddp-bucket-size", c.ddp_bucket_size,
-        "Elements that are reduced at once; 0: the larger of 40 million and 1 million x data-parallel size.");
+        "Elements of a bucket; 0: the larger of 40 million and 1 million x data-parallel size.");
   f.add("distributed-timeout-minutes", c.distributed_timeout_minutes,
         "How long a rank waits for others before it gives up.");
   f.add("world-size", c.world_size, "Ranks to plan for with --dry-run. Not in Megatron.");
@@ -237,10 +235,11 @@ void list_fields(RecomputeConfig& c, config::FieldList& f) {
         "What the backward computes again instead of keeping: the parts of --recompute-modules, or whole layers.")
       .means("--recompute-activations", "selective");
   f.add("recompute-method", c.method, {"none", "uniform", "block"},
-        "full: every chunk of so many layers from its input, or the first layers one by one; left out: uniform.");
-  f.add("recompute-num-layers", c.num_layers, "full: layers of a chunk (uniform), or how many (block); left out: 1.");
+        "full: every chunk of so many layers from its input, or the first layers one by one; default: uniform.");
+  f.add("recompute-num-layers", c.num_layers,
+        "full: layers of a chunk (uniform), or their number (block); default: 1.");
   f.add("recompute-modules", c.modules,
-        "selective: mlp, layernorm, core_attn, moe, moe_act, shared_experts; left out: core_attn.")
+        "selective: mlp, layernorm, core_attn, moe, moe_act, shared_experts; default: core_attn.")
       .shown_as("PART ...");
 }
 

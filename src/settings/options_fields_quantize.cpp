@@ -17,8 +17,9 @@ void list_fields(QuantizeConfig& c, config::FieldList& f) {
         "delayed: the scale follows from the newest of them, or from the largest.");
   f.add("fp4-format", c.fp4_format, {"none", "e2m1"}, "Products of linear layers in fp4.");
   f.add("fp4-recipe", c.fp4_recipe, {"nvfp4", "custom"}, "What has a scale: blocks of 16, and the tensor.");
-  f.add("fp8-param-gather", c.gather_codes,
-        "With --use-distributed-optimizer: ranks gather weights of linear layers as codes of fp8, beside the forward.");
+  f.add(
+      "fp8-param-gather", c.gather_codes,
+      "With --use-distributed-optimizer: ranks all-gather weights of linear layers as fp8 codes, during the forward.");
   f.add_on("fp8-wgrad", c.weight_gradients, "Leave products for gradients of weights as they are without fp8 or fp4.");
   f.add("first-last-layers-bf16", c.ends_in_bf16, "Leave the first and the last layers as they are.");
   f.add("num-layers-at-start-in-bf16", c.layers_at_start, "With it: how many of the first.");

@@ -4,8 +4,8 @@ namespace megalith {
 
 void list_growing_batches(TrainConfig& c, config::FieldList& f) {
   f.add("rampup-batch-size", c.rampup_batch_size,
-        "Let the global batch grow: START INCREMENT SAMPLES, from START in increments up to --global-batch-size when "
-        "SAMPLES are consumed.")
+        "Global batch that grows: START INCREMENT SAMPLES, from START in increments to --global-batch-size after "
+        "SAMPLES.")
       .shown_as("N N N");
   f.add("step-batch-size-schedule", c.step_batch_size_schedule,
         "Global batch by tokens consumed, instead of --global-batch-size: 0:768 250B:1536 (K, M, B, T), quoted or not.")
@@ -15,9 +15,9 @@ void list_growing_batches(TrainConfig& c, config::FieldList& f) {
 }
 
 void list_evaluation(TrainConfig& c, config::FieldList& f) {
-  f.add("eval-interval", c.eval_interval, "Evaluate every so many iterations; 0: not while training.");
+  f.add("eval-interval", c.eval_interval, "Iterations between evaluations; 0: none during training.");
   f.add("eval-iters", c.eval_iters, "Iterations of an evaluation; 0: no evaluation.");
-  f.add("start-eval-at-iter", c.start_eval_at_iter, "No evaluation while training before this iteration.");
+  f.add("start-eval-at-iter", c.start_eval_at_iter, "No evaluation during training before this iteration.");
   f.add("eval-global-batch-size", c.eval_global_batch_size,
         "Sequences in one iteration of an evaluation; 0: global-batch-size.");
   f.add(
@@ -25,16 +25,16 @@ void list_evaluation(TrainConfig& c, config::FieldList& f) {
       "What --eval-global-batch-size is a multiple of, times the data-parallel size. Evaluations run in micro-batches "
       "of --micro-batch-size: the loss is the same.");
   f.add("full-validation", c.full_validation, "Evaluate on all of the validation set, once, instead of --eval-iters.");
-  f.add("skip-train", c.skip_train,
-        "Do not train: evaluate on the validation and test sets what --load holds, and leave.");
+  f.add("skip-train", c.skip_train, "Do not train: evaluate the model of --load on the validation and test sets.");
 }
 
 void list_incidents(TrainConfig& c, config::FieldList& f) {
-  f.add("spike-threshold", c.spike_threshold,
-        "A loss or gradient norm so many median absolute deviations above the median of the last 128 steps, and above "
-        "1.5 times the median, is an incident; 0: none is. Not in Megatron.");
+  f.add(
+      "spike-threshold", c.spike_threshold,
+      "A loss or gradient norm this many median absolute deviations above the median of the last 128 steps, and above "
+      "1.5 times the median, is an incident; 0: none is. Not in Megatron.");
   f.add("iterations-to-skip", c.iterations_to_skip,
-        "Read the data of these iterations and do not train on them. N is what follows N finished iterations.")
+        "Read the data of these iterations and do not train on them. N is the iteration after N finished ones.")
       .shown_as("N ...");
 }
 
@@ -54,7 +54,7 @@ void list_doubts(TrainConfig& c, config::FieldList& f) {
 
 void list_faults(TrainConfig& c, config::FieldList& f) {
   f.add("inject", c.inject,
-        "Faults to plant, for tests of what notices them: KIND@RANK:ITERATION[:ARGUMENT...], of the kinds nan, flip, "
+        "Faults to inject, for tests of their detection: KIND@RANK:ITERATION[:ARGUMENT...], of the kinds nan, flip, "
         "slow, kill, term, stop, abort, segv, throw, hang and exit. Not in Megatron.")
       .shown_as("FAULT ...");
   f.add("inject-allowed", c.inject_allowed, "Without it --inject is refused. Not in Megatron.");
@@ -62,13 +62,13 @@ void list_faults(TrainConfig& c, config::FieldList& f) {
 
 void list_timing(TrainConfig& c, config::FieldList& f) {
   f.add("log-rank-losses", c.log_rank_losses,
-        "Print the mean loss of each data-parallel rank too, and name a rank that leaves the others. Not in Megatron.");
+        "Also print the mean loss of each data-parallel rank, and name a rank that diverges from the others. Not in "
+        "Megatron.");
   f.add("timing-log-level", c.timing_log_level,
-        "Print times with each line, where given: 0 of iterations, saves and evaluations, 1 of the phases of an "
-        "iteration "
-        "too, 2 of their parts too.");
+        "If given, print times with each line: 0: iterations, saves and evaluations; 1: also the phases of an "
+        "iteration; 2: also their parts.");
   f.add("timing-log-option", c.timing_log_option, {"max", "minmax", "all"},
-        "How the ranks' times are told: the longest, the shortest and the longest, or all.");
+        "How the ranks' times are printed: the longest, the shortest and the longest, or all.");
 }
 
 }  // namespace megalith

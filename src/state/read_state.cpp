@@ -28,7 +28,7 @@ bool starts_anew(const TensorReader& tensors, const StateTensor& t) {
 
 void tell_scales(const TensorReader& tensors, const ModelState& model) {
   const bool anew = std::ranges::any_of(model.tensors(), [&](const StateTensor& t) { return starts_anew(tensors, t); });
-  if (anew) log::say("  the scales of fp8 start anew: {} has none for this recipe and history", tensors.where());
+  if (anew) log::say("  the scales of fp8 start empty: {} has none for this recipe and history", tensors.where());
   const bool unread = !model.is_stage() && std::ranges::any_of(tensors.tensors(), [&](const TensorSpec& t) {
     return t.name.ends_with(kScaleState) && !model.has(t.name);
   });

@@ -56,7 +56,7 @@ TEST_F(AppendFileTest, full_disk_loses_whole_records_and_warns_once) {
     EXPECT_TRUE(file.append(fits));
   }
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(said, "warning: test file " + path.string() + ": File too large: records are lost; the run goes on\n");
+  EXPECT_EQ(said, "warning: test file " + path.string() + ": File too large: records are lost; the run continues\n");
   EXPECT_TRUE(file.append("end"));
   EXPECT_EQ(read_all(path), first + fits + "end");
 }

@@ -169,7 +169,7 @@ TEST_F(AnyCheckpoints, are_not_put_among_others) {
   put("run", CkptFormat::native, 6);
   for (const CkptFormat to : {CkptFormat::native, CkptFormat::torch_dist})
     expect_error([&] { convert_checkpoint(open_any_checkpoint(dir_ / "model"), to, dir_ / "run", {}); },
-                 "iter_0000006 is there already: choose another directory");
+                 "iter_0000006 already exists: choose another directory");
   EXPECT_EQ(slurp(tracker("run")), "6");
 }
 

@@ -219,12 +219,11 @@ TEST(HfConfig, refuses_to_write_what_would_be_another_model) {
   expect_error([&] { (void)write_hf_config(c); }, "activation = swiglu, not squared_relu");
   expect_error([&] { (void)choose_hf_family(c.model); }, "as mistral the model would have");
   c.model = {};
-  expect_error([&] { (void)write_hf_config(c); }, "does not tell its num_layers");
+  expect_error([&] { (void)write_hf_config(c); }, "does not have its num_layers");
   c.model = parse(kLlama).model, c.model.max_position_embeddings = 0;
   EXPECT_EQ(error_of([&] { (void)choose_hf_family(c.model); }),  // said once, not of each family
-            "[hf] the checkpoint does not tell its max_position_embeddings, without which there is no config.json: "
-            "write native "
-            "or torch_dist");
+            "[hf] the checkpoint does not have its max_position_embeddings, which config.json needs: write native or "
+            "torch_dist");
   ModelConfig narrow = parse(kLlama).model;
   narrow.position_embedding_type = PositionEmbedding::none;
   expect_error([&] { (void)choose_hf_family(narrow); }, "position_embedding_type = rope, not none");

@@ -34,8 +34,9 @@ TEST_F(AbsentTokenizer, HasTheVocabularyOfItsModel) {
   for (const auto& [tokenizer, entries] : cases) {
     const Ran ran = plan(tokenizer);
     EXPECT_EQ(ran.exit_code, 0) << tokenizer << ran.err;
-    EXPECT_NE(ran.out.find("is not here: the plan takes its public vocabulary of " + std::string(entries) + " entries"),
-              std::string::npos)
+    EXPECT_NE(
+        ran.out.find("does not exist: the plan uses its public vocabulary of " + std::string(entries) + " entries"),
+        std::string::npos)
         << tokenizer << ran.out.substr(0, 500);
   }
 }

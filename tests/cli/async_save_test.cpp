@@ -44,7 +44,7 @@ TEST_F(AsyncSave, FullDiskIsAWarning) {
   RunLimits full;
   full.file_bytes = 60000;  // less than the tensors of one checkpoint
   const Ran ran = megalith(run("ck", "--train-iters 6 --save-interval 2 --async-save"), full);
-  EXPECT_NE(ran.err.find("was not saved, training goes on"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("was not saved, training continues"), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("File too large"), std::string::npos) << ran.err;
   EXPECT_EQ(slurp(*this / "ck/latest_checkpointed_iteration.txt"), "2");
   for (const auto& entry : fs::directory_iterator(*this / "ck"))

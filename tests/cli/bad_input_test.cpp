@@ -70,15 +70,16 @@ TEST_F(BadInput, OtherCommands) {
   must(pretrain("--train-iters 1 --split 80,10,10 --save-interval 1 --save " + ck));
   must("convert --load " + ck + " --to torch_dist --save " + td);
   for (const char* to : {"native", "torch_dist"})
-    expect_refused("convert --load " + td + " --to " + to + " --save " + td, "is there already");
-  expect_refused("convert --load " + ck + " --to hf --save " + ck + "/", "would be taken for each other");
+    expect_refused("convert --load " + td + " --to " + to + " --save " + td, "already exists");
+  expect_refused("convert --load " + ck + " --to hf --save " + ck + "/", "one directory cannot hold two formats");
   const std::string convert = "convert --load " + td + " --to hf --save " + *this / "hf";
   expect_refused(convert + " --ckpt-step -1", "--ckpt-step -1");
   expect_refused(convert + " --vocab-size -1", "--vocab-size -1");
-  expect_refused(convert + " --vocab-size 7", "--vocab-size 7: the vocabulary of");
+  expect_refused(convert + " --vocab-size 7", "--vocab-size 7: the checkpoint");
   expect_refused(convert + " --tokenizer-dir " + *this / "none", "no such directory");
   must("convert --load " + ck + " --to hf --no-load-optim --save " + *this / "hf");
-  expect_refused("convert --load " + *this / "hf --to native --save " + *this / "hf", "would be taken for each other");
+  expect_refused("convert --load " + *this / "hf --to native --save " + *this / "hf",
+                 "one directory cannot hold two formats");
   expect_refused("generate --prompt a --load " + *this / "hf", "names no tokenizer");
   expect_refused("generate --prompt a --ckpt-step -1 --load " + ck, "--ckpt-step -1");
   expect_refused("inspect " + ck + " --ckpt-step -1", "--ckpt-step -1");

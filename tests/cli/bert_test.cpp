@@ -115,7 +115,7 @@ TEST_F(BertRuns, ReadsWordsAndFillsMasks) {
   const Ran fewer = fill("a [MASK]", {"--top-k", "100", "--load", golden("bert")});
   EXPECT_EQ(fewer.exit_code, 0) << fewer.err;
   EXPECT_EQ(std::ranges::count(fewer.out, ','), 17) << fewer.out;
-  expect_refused(fill("a [MASK]", {"--greedy"}), "BERT fills masks with the likeliest tokens: leave out --greedy");
+  expect_refused(fill("a [MASK]", {"--greedy"}), "BERT fills masks with the most likely tokens: leave out --greedy");
   expect_refused(fill("a [MASK]", {"--tokens-to-generate", "3"}), "leave out --greedy");
 }
 

@@ -115,7 +115,7 @@ TEST_F(Formats, WhatCannotBeComparedIsNotEqual) {
                          "0 tensors equal, 0 different, 1 not compared; "),
             std::string::npos)
       << ran.out << ran.err;
-  EXPECT_NE(ran.err.find("under the files' own names, as a model is not known: "), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("under the files' own names, because a model is unknown: "), std::string::npos) << ran.err;
 }
 
 TEST_F(Formats, FlagsWithoutEffectAreRefused) {

@@ -64,7 +64,8 @@ class Disk : public Workshop {
   // One line a save that failed, and no other.
   static void expect_warnings(const Ran& ran, int saves, const std::string& reason) {
     int lines = 0;
-    for (std::size_t at = 0; (at = ran.err.find("was not saved, training goes on: ", at)) != std::string::npos; ++at) {
+    for (std::size_t at = 0; (at = ran.err.find("was not saved, training continues: ", at)) != std::string::npos;
+         ++at) {
       ++lines;
       EXPECT_NE(ran.err.substr(at, ran.err.find('\n', at) - at).find(reason), std::string::npos) << ran.err;
     }
@@ -159,7 +160,7 @@ TEST_F(Disk, ThatBecomesReadOnlyCostsNothingButTheNewCheckpoint) {
     const Ran ran = megalith(run(kSteps) + flags + *this / "metrics", limits);
     EXPECT_EQ(ran.exit_code, 1) << ran.err;
     EXPECT_NE(ran.out.find("iteration       40/"), std::string::npos) << ran.out;
-    EXPECT_NE(ran.err.find("was not saved, training goes on: "), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("was not saved, training continues: "), std::string::npos) << ran.err;
     EXPECT_NE(ran.err.find("Read-only file system"), std::string::npos) << ran.err;
     const int saved = saved_then.empty() ? 0 : std::stoi(saved_then);
     EXPECT_GE(saved, 4) << "steps 3 to 6 were told before";

@@ -63,13 +63,13 @@ TEST_F(Foreign, ConvertPyRuns) {
 TEST_F(Foreign, ConvertPyIsAnsweredOnce) {
   const std::string out = *this / "out", line = "convert --loader llama_mistral --saver mcore --load-dir " + hub();
   const Ran ran = megalith(line + " --model-type BERT --checkpoint-type meta --ckeckpoint x --save-dir " + out);
-  for (const char* part : {"--model-type BERT", "--checkpoint-type meta", "--ckeckpoint is not known here"})
+  for (const char* part : {"--model-type BERT", "--checkpoint-type meta", "--ckeckpoint is not supported"})
     says(ran, part);
   must(command_in(ran, "convert"));
   const Ran none = megalith(line + " --save-dir --bf16");
   says(none, "--save-dir has no value: is a variable of the script not set?");
   says(none, "where to write is not given");
-  says(megalith(line + " --saver my_own --save-dir x"), "--saver my_own is not known here: --to torch_dist");
+  says(megalith(line + " --saver my_own --save-dir x"), "--saver my_own is not supported: --to torch_dist");
 }
 
 TEST_F(Foreign, Bridge) {
@@ -119,7 +119,7 @@ TEST_F(Foreign, NemoIsAnsweredWithACommandThatRuns) {
   // What stops it, one thing here; what only is to be known stands below.
   for (const char* part :
        {"megalith pretrain-gpt: exp_manager.create_wandb_logger=True: NeMo's settings of Weights & Biases",
-        "\nnote: conf/megatron_gpt_config.yaml is not there",
+        "\nnote: conf/megatron_gpt_config.yaml does not exist",
         "\nnote: trainer.devices=8, trainer.num_nodes=1 have no counterpart: the launcher starts the ranks"})
     says(ran, part);
   const std::string command = command_in(ran, "pretrain-gpt");
@@ -163,8 +163,8 @@ TEST_F(Foreign, NemoFineTuning) {
       "model.data.train_ds.packed_sequence=True model.data.train_ds.max_seq_length=32 model.optim.lr=2e-6 "
       "trainer.max_steps=2 model.restore_from_path=";
   const Ran none = megalith(keys + " --micro-batch-size 1 --global-batch-size 1");
-  for (const char* part :
-       {"model.restore_from_path= is empty: is a variable", "MODEL_DIR stands for it", "TRAIN.jsonl stands for it"})
+  for (const char* part : {"model.restore_from_path= is empty: is a variable", "MODEL_DIR is its placeholder",
+                           "TRAIN.jsonl is its placeholder"})
     says(none, part);
   const Ran ran = megalith(
       keys + hub() + " model.data.train_ds.file_names=[" + *this / "chat.jsonl" +

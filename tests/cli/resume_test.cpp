@@ -163,7 +163,7 @@ TEST_F(Checkpoints, OfAnotherModelAreRefusedWithBothValues) {
   EXPECT_NE(wider.err.find("hidden_size: 32 there, 64 here"), std::string::npos) << wider.err;
   expect_refused(run("--train-iters 4 --swiglu"), "activation");
   expect_refused(run("--train-iters 4 --finetune --num-layers 3"), "num_layers");
-  expect_refused(run("--train-iters 4 --finetune"), "would be written over");
+  expect_refused(run("--train-iters 4 --finetune"), "it would overwrite them");
   expect_refused(run("--train-iters 4 --optimizer sgd --override-opt-param-scheduler"), "--optimizer");
 }
 
@@ -215,7 +215,7 @@ TEST_F(Checkpoints, AreNotWrittenOverByWhatStartsFromThem) {
   must(run("--train-iters 4"));
   const std::string ck = *this / "ck", ft = " --finetune --train-iters 2 --save-interval 2 --save ";
   for (const std::string& load : {ck, ck + "/iter_0000002", ck + "/../ck/iter_0000004/"})
-    expect_refused(pretrain("--load " + load + ft + ck), "would be written over");
+    expect_refused(pretrain("--load " + load + ft + ck), "it would overwrite them");
   expect_refused(pretrain("--load " + ck + ft + ck + "/iter_0000002"), "/iter_0000002: this is a checkpoint");
   expect_refused(pretrain("--load " + ck + ft + *this / "ft" +
                           " --non-persistent-save-interval 1 --non-persistent-ckpt-type global "
@@ -229,10 +229,11 @@ TEST_F(Checkpoints, AreNotWrittenOverByWhatStartsFromThem) {
   EXPECT_EQ(kept(), (std::vector<std::string>{"0000002", "0000004"}));
   must(pretrain("--load " + ck + ft + ck + "-finetuned"));
   // As a job that is started again by the same command, or one whose --load was forgotten.
-  expect_refused(pretrain("--load " + ck + ft + ck + "-finetuned"), "-finetuned without --finetune to go on from them");
+  expect_refused(pretrain("--load " + ck + ft + ck + "-finetuned"),
+                 "-finetuned without --finetune to resume from them");
   const std::string other = "--train-iters 4 --save-interval 2 --save " + ck + "-finetuned ";
-  expect_refused(pretrain(other), "holds checkpoints up to iteration 2, which this run does not go on from");
-  expect_refused(pretrain(other + "--load " + ck), "would be written over");
+  expect_refused(pretrain(other), "holds checkpoints up to iteration 2, which this run does not resume from");
+  expect_refused(pretrain(other + "--load " + ck), "it would overwrite them");
   must(pretrain(other + "--override-opt-param-scheduler --load " + ck + "-finetuned"));
   fs::create_directories(*this / "run"), fs::rename(ck, *this / "run/base");  // in --save, but not among its own
   must(pretrain("--load " + *this / "run/base" + ft + *this / "run"));
@@ -253,7 +254,7 @@ TEST_F(Checkpoints, AnotherBatchSizeHasTheSamplesItNeeds) {
   must(run(blend + "--log-interval 1 --train-iters 10 --global-batch-size 8"));
   const Ran smaller = must(run(blend + "--log-interval 1 --train-iters 30 --global-batch-size 2"));
   EXPECT_EQ(last(smaller), 80 + 20 * 2);
-  EXPECT_NE(smaller.err.find("asked for 80 training samples, this one for 120"), std::string::npos) << smaller.err;
+  EXPECT_NE(smaller.err.find("had 80 training samples, this one has 120"), std::string::npos) << smaller.err;
   const Ran by_samples = must(run(blend + "--log-interval 1 --train-samples 200 --global-batch-size 4"));
   EXPECT_EQ(last(by_samples), 200);
   EXPECT_NE(by_samples.out.find("iteration       50/      50"), std::string::npos) << by_samples.out;
@@ -311,7 +312,7 @@ TEST_F(Checkpoints, FullDiskIsAWarning) {
   full.file_bytes = 60000;  // less than the tensors of one checkpoint
   const Ran ran = megalith(run("--train-iters 6 --lr-decay-iters 9"), full);
   EXPECT_EQ(ran.exit_code, 1) << "its last state is lost\n" << ran.err;
-  EXPECT_NE(ran.err.find("was not saved, training goes on"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("was not saved, training continues"), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("File too large"), std::string::npos) << ran.err;
   EXPECT_EQ(kept(), std::vector<std::string>{"0000002"});
   const Ran after = must(run("--train-iters 4 --lr-decay-iters 9"));

@@ -17,7 +17,7 @@ class SeqLength : public Workshop {
 };
 
 TEST_F(SeqLength, TheLongestIsTakenAndSaid) {
-  const std::string line = "--seq-length is not given: the longest of the model is taken, 512 tokens, of which a";
+  const std::string line = "--seq-length is not given: the run uses the model's longest, 512 tokens, with which a";
   EXPECT_NE(said("").find(line), std::string::npos);
   // 512 tokens of (44 logits + 2 layers of 16) numbers of 4 bytes
   EXPECT_NE(said("").find("need at least 0.000145 GiB a rank"), std::string::npos) << said("");

@@ -84,7 +84,7 @@ TEST_F(UpcyclingRefused, OfWhatIsNoCopy) {
           "holds another model than the flags describe (ffn_hidden_size: 96 there, 48 here)");
   refused("--num-experts 4 --moe-ffn-hidden-size 96 --moe-shared-expert-intermediate-size 32",
           "--moe-use-upcycling: a dense model has no shared expert");
-  refused("--num-experts 4 --save-interval 1 --save " + ck, "which this run does not go on from");
+  refused("--num-experts 4 --save-interval 1 --save " + ck, "which this run does not resume from");
   expect_refused(pretrain(base + "--train-iters 2 --moe-use-upcycling --num-experts 4"),
                  "--moe-use-upcycling wants --load");
 }

@@ -41,7 +41,7 @@ struct Death {
 class Deaths : public ::testing::TestWithParam<Death> {
  protected:
   std::string rank() const { return "rank " + std::to_string(GetParam().rank); }
-  const char* what() const { return GetParam().signal == SIGSTOP ? "has been silent" : "is gone without a word"; }
+  const char* what() const { return GetParam().signal == SIGSTOP ? "has been silent" : "disappeared (killed"; }
 };
 
 TEST_P(Deaths, UnderMpirun) {
@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Watch, Deaths,
 TEST(Watch, SigtermOfOneRankEndsAll) {
   for (const int rank : {0, 2})
     expect_all_end(run_by_environment({.size = 4, .words = {"go-on"}}, send(SIGTERM, rank)),
-                   "rank " + std::to_string(rank), "was told to end (SIGTERM)");
+                   "rank " + std::to_string(rank), "was ended by SIGTERM");
 }
 
 TEST(Watch, SigtermOfTheLauncherEndsAll) {

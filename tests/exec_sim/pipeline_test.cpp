@@ -206,7 +206,7 @@ TEST(Pipeline, NamesStagesAndTasksThatWaitForEachOther) {
   lists[1] = {{Kind::forward, 0, 0}, {Kind::forward, 1, 0}, {Kind::backward, 0, 0}, {Kind::backward, 1, 0}};
   lists[0] = {{Kind::forward, 0, 0}, {Kind::backward, 0, 0}, {Kind::forward, 1, 0}, {Kind::backward, 1, 0}};
   EXPECT_EQ(refusal(even_pipeline(spec, {1, 1, 1}), lists),
-            "the pipeline stands still: stage 0 waits at backward of micro-batch 0, chunk 0 for chunk 0 of stage 1; "
+            "the pipeline is deadlocked: stage 0 waits at backward of micro-batch 0, chunk 0 for chunk 0 of stage 1; "
             "stage 1 waits at "
             "forward of micro-batch 1, chunk 0 for chunk 0 of stage 0: change the order of their tasks");
 }

@@ -110,12 +110,12 @@ TEST_F(Incidents, BlameRefusesOtherFiles) {
     return megalith("blame --text " + file);
   };
   EXPECT_EQ(blamed(R"("document":59,"token":0,"tokens":41,"position":0,"byte":0,"end_byte":82)").exit_code, 0);
-  const std::string gone = "is not the dataset of the incident any more";
+  const std::string gone = "it has changed since the incident";
   expect_refused(blamed(R"("document":60,"token":0,"tokens":41,"position":0,"byte":0,"end_byte":82)"), gone);
   expect_refused(blamed(R"("document":1,"token":0,"tokens":99999999999,"position":0,"byte":0,"end_byte":82)"), gone);
-  expect_refused(blamed(R"("document":"x")"), "is not as a run writes it");
+  expect_refused(blamed(R"("document":"x")"), "does not have a run's format");
   spit(file, "[1, 2");
-  expect_refused("blame " + file, "is no incident of a run");
+  expect_refused("blame " + file, "is not an incident file");
   expect_refused("blame " + *this / "missing.json", "missing.json");
   expect_refused("blame", "give the incident's file");
 }

@@ -107,7 +107,7 @@ class Elastic : public LaunchedTraining {
 TEST_F(Elastic, GoesOnFromTheSnapshotsOfTheNodesThatAreLeft) {
   const std::string more = "--save-interval 1000000";
   lose_and_get_back(more);
-  EXPECT_EQ(count_of(one_.out, "goes on from the snapshot"), 2) << one_.out << one_.err;
+  EXPECT_EQ(count_of(one_.out, "resumes from the snapshot"), 2) << one_.out << one_.err;
   expect_same_losses(more);
 }
 
@@ -115,7 +115,7 @@ TEST_F(Elastic, GoesOnFromTheSnapshotsOfTheNodesThatAreLeft) {
 TEST_F(Elastic, GoesOnFromTheDiskWhereALostNodeHadTheRest) {
   const std::string more = "--use-distributed-optimizer --save-interval 3 --most-recent-k 2";
   lose_and_get_back(more);
-  EXPECT_EQ(count_of(one_.out, "goes on from the snapshot"), 0) << one_.out << one_.err;
+  EXPECT_EQ(count_of(one_.out, "resumes from the snapshot"), 0) << one_.out << one_.err;
   expect_same_losses(more);
 }
 

@@ -32,7 +32,7 @@ class LaunchedFaults : public LaunchedTraining {
     bool is_told = false;
     for (const std::string& line : e.lines_with(kind.told)) is_told = is_told || line.find(named) != std::string::npos;
     EXPECT_TRUE(is_told) << e.err;
-    EXPECT_EQ(count_of(e.out, "goes on from the snapshot of iteration " + std::to_string(iteration - 1) + " "), 1)
+    EXPECT_EQ(count_of(e.out, "resumes from the snapshot of iteration " + std::to_string(iteration - 1) + " "), 1)
         << e.out << e.err;
     expect_same_end("whole", name, kIterations);
     EXPECT_TRUE(processes_of(*this / name).empty());

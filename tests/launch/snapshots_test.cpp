@@ -72,7 +72,7 @@ TEST_F(LaunchedSnapshots, GoOnThroughRandomKills) {
   for (size_t i = 0; i < ends.size(); ++i)
     EXPECT_GE(number_behind(begins[i], " has done iteration "), number_behind(ends[i], " behind iteration "))
         << cut.err;
-  EXPECT_GE(count_of(cut.out, "goes on from the snapshot"), kills - 1) << cut.out;
+  EXPECT_GE(count_of(cut.out, "resumes from the snapshot"), kills - 1) << cut.out;
   expect_same_end("whole", "cut", iterations);
   EXPECT_TRUE(processes_of(*this / "cut").empty());
   if (std::getenv("MEGALITH_KILLS")) std::printf("%s", cut.err.c_str());
@@ -92,8 +92,8 @@ TEST_F(LaunchedSnapshots, FallBackToTheDiskWhereTheyAreDamaged) {
   const Ended cut = run.end();
   EXPECT_EQ(cut.code, 0) << cut.err;
   EXPECT_NE(cut.err.find("is not what was written"), std::string::npos) << cut.err;
-  EXPECT_EQ(cut.lines_with("going on from the disk").size(), 1u) << cut.err;
-  EXPECT_EQ(count_of(cut.out, "goes on from the snapshot"), 0) << cut.out;
+  EXPECT_EQ(cut.lines_with("resuming from disk").size(), 1u) << cut.err;
+  EXPECT_EQ(count_of(cut.out, "resumes from the snapshot"), 0) << cut.out;
   const Ended whole = start({"--standalone", "--nproc-per-node", "2"}, pretrain("whole", 40, saves)).end();
   ASSERT_EQ(whole.code, 0) << whole.err;
   expect_same_end("whole", "cut", 40);
@@ -115,7 +115,7 @@ TEST_F(LaunchedSnapshots, GoOnOverTwoNodes) {
   const Ended one = first.end(), two = second.end();
   EXPECT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(two.code, 0) << two.err;
-  EXPECT_EQ(count_of(one.out, "goes on from the snapshot"), 1) << one.out << one.err;
+  EXPECT_EQ(count_of(one.out, "resumes from the snapshot"), 1) << one.out << one.err;
   const Ended whole = start({"--standalone", "--nproc-per-node", "4"}, pretrain("whole", 24, kNoSaves)).end();
   ASSERT_EQ(whole.code, 0) << whole.err;
   expect_same_end("whole", "nodes", 24);

@@ -56,7 +56,7 @@ TEST_F(Standby, TakesOverWhereARankIsKilled) {
   }
   const Ended cut = end_alike(run, "cut");
   EXPECT_EQ(count_of(cut.out, "this rank takes over"), kKills) << cut.out;
-  EXPECT_EQ(count_of(cut.out, "goes on from the snapshot"), kKills) << cut.out;
+  EXPECT_EQ(count_of(cut.out, "resumes from the snapshot"), kKills) << cut.out;
 }
 
 // Whichever is killed, one that trains or one that stands by, at whatever moment.
@@ -94,7 +94,7 @@ TEST_F(Standby, IsNotNeededForAStart) {
   ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " has done iteration ") == 1; })) << run.err();
   const Ended cut = end_alike(run, "cut");
   EXPECT_EQ(count_of(cut.out, "this rank takes over"), 0) << cut.out;
-  EXPECT_EQ(count_of(cut.out, "goes on from the snapshot"), 1) << cut.out;
+  EXPECT_EQ(count_of(cut.out, "resumes from the snapshot"), 1) << cut.out;
 }
 
 TEST_F(Standby, EndsWithItsLaunch) {
@@ -116,7 +116,7 @@ TEST_F(Standby, IsRefusedWhereItIsNotBuilt) {
   refused({"--standby", "--standalone", "--min-ranks", "1"}, "--standby is not built for worlds of other sizes");
   refused({"--standby", "--nnodes", "1:2"}, "--standby is not built for worlds of other sizes");
   refused({"--standby", "--nnodes", "2", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:29999"},
-          "--standby is built for one node, here are 2");
+          "--standby is built for one node, this launch has 2");
   const Ended e = start({"--standby", "--standalone"}, {"--", "evaluate"}).end();
   EXPECT_NE(e.err.find("--standby: the command evaluate has no iterations"), std::string::npos) << e.err;
 }

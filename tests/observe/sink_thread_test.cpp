@@ -162,7 +162,7 @@ TEST_F(SinkThreadTest, WarnOnceOfASinkThatFails) {
   thread->finish();
   EXPECT_EQ(iterations(), (std::vector<i64>{12, 12, 13, 13, 13, 13, 14, 14}));
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(said, "warning: the test's sinks: thirteen: records are lost; the run goes on\n");
+  EXPECT_EQ(said, "warning: the test's sinks: thirteen: records are lost; the run continues\n");
 }
 
 // A sink's clock is when it was told.

@@ -133,7 +133,7 @@ TEST_F(Report, TellsTimesIncidentsSavesAndArguments) {
   EXPECT_NE(html.find("<b>25.0%</b><span>goodput in 2 starts"), std::string::npos);
   EXPECT_NE(html.find("megalith 9.8.7"), std::string::npos);
   EXPECT_NE(html.find("<tr><td>7</td><td>loss spike</td><td>3</td><td>11</td><td>h&lt;11&gt;</td>"), std::string::npos);
-  EXPECT_NE(html.find("the file is no JSON object"), std::string::npos);
+  EXPECT_NE(html.find("the file is not a JSON object"), std::string::npos);
   EXPECT_NE(html.find("<td>9</td><td>a norm of 9</td><td></td><td></td><td></td><td>books 7; wiki 12, 40</td>"),
             std::string::npos);
   EXPECT_NE(html.find("<tr><td>10</td><td>3.0</td>"), std::string::npos) << "a save";

@@ -106,8 +106,8 @@ class NonPersistent : public ::testing::Test {
 };
 
 TEST_F(NonPersistent, go_on_from_a_moment_that_all_ranks_have) {
-  const std::string five = "[load] the non-persistent checkpoint of iteration 5 is passed over: rank ";
-  const std::string four = "[load] the non-persistent checkpoint of iteration 4 is passed over: rank ";
+  const std::string five = "[load] the non-persistent checkpoint of iteration 5 is skipped: rank ";
+  const std::string four = "[load] the non-persistent checkpoint of iteration 4 is skipped: rank ";
   expect(5, "non-persistent checkpoint of iteration 5, " + place(0, 5), [] {});
   expect(4, five + "1: has none\n", [&] { fs::remove_all(place(1, 5)); });
   expect(4, five + "0: " + place(0, 5) + "/manifest.json", [&] { flip(place(0, 5, "manifest.json"), 4000); });
@@ -159,12 +159,12 @@ TEST_F(NonPersistent, do_not_stand_in_for_what_the_flags_refuse) {
 }
 
 TEST_F(NonPersistent, never_mix) {
-  const std::string five = "[load] the non-persistent checkpoint of iteration 5 is passed over: rank 1: ";
+  const std::string five = "[load] the non-persistent checkpoint of iteration 5 is skipped: rank 1: ";
   const auto replace = [](const std::string& from, const std::string& to) {
     fs::remove_all(to), fs::copy(from, to, fs::copy_options::recursive);
   };
   // Ranks moved from host to host, and one that was copied.
-  expect(3, "passed over: rank 0: " + place(0, 5) + " is rank 1's (and 1 more)", [&] {
+  expect(3, "skipped: rank 0: " + place(0, 5) + " is rank 1's (and 1 more)", [&] {
     fs::rename(at("live_copies/rank_00000"), at("live_copies/moved"));
     fs::rename(at("live_copies/rank_00001"), at("live_copies/rank_00000"));
     fs::rename(at("live_copies/moved"), at("live_copies/rank_00001"));

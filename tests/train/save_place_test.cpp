@@ -99,7 +99,7 @@ TEST(SavePlace, that_vanishes_costs_saves_and_nothing_else) {
         SCOPED_TRACE(
             fmt::format("{} ranks {} {}\n{}{}{}", ranks, mount_point_stays, more, said.out, said.err, said.error));
         EXPECT_EQ(said.exit_code, 0);
-        const int lost = count_of(said.err, "was not saved, training goes on: ");
+        const int lost = count_of(said.err, "was not saved, training continues: ");
         const int gone = count_of(said.err, "is not the directory that it was when the run began: mount it again");
         if (more.empty())
           EXPECT_TRUE(lost == 3 * ranks && gone == lost) << lost << " lost, " << gone << " gone";

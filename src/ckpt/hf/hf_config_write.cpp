@@ -56,8 +56,7 @@ void check_sizes_known(const ModelConfig& m) {
                                                {"vocab_size", m.vocab_size},
                                                {"max_position_embeddings", m.max_position_embeddings}};
   for (const auto& [name, size] : sizes)
-    check(size > 0,
-          "[hf] the checkpoint does not tell its {}, without which there is no config.json: write native or torch_dist",
+    check(size > 0, "[hf] the checkpoint does not have its {}, which config.json needs: write native or torch_dist",
           name);
 }
 

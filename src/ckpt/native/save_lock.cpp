@@ -211,7 +211,7 @@ std::optional<SaveLock::Directory> SaveLock::directory_at(const std::string& pat
 void SaveLock::check_not_taken_over() const {
   const std::string text = text_of(path_);
   check(text.empty() || text == own_ || directory_at(dir_) != directory_,
-        "{} {}: {} has taken over from this one, which must have stood still for long: this one ends", flag_, dir_,
+        "{} {}: {} has taken over from this one, which was suspended for long: this one ends", flag_, dir_,
         Owner::from_text(text).text());
 }
 
@@ -221,7 +221,7 @@ void SaveLock::check_held() const {
   if (is_own()) return;
   check(
       directory_at(dir_) == directory_,
-      "{} {} is not the directory that it was when the run began: mount it again, or move it back, and saving goes on",
+      "{} {} is not the directory that it was when the run began: mount it again, or move it back, and saves continue",
       flag_, dir_);
   check_not_taken_over();
   take();

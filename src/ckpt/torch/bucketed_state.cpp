@@ -67,7 +67,7 @@ class Placer {
  public:
   Placer(const TensorStore& files, const PickleValue& args, const ModelConfig& model, MegatronLayers layers)
       : files_(files), model_(model), layers_(layers), buffers_(buffers_of(files)) {
-    want(!model.mla.on(), "of multi-head latent attention the order of parameters in a buffer is not known");
+    want(!model.mla.on(), "the order of parameters in a buffer is unknown for multi-head latent attention");
     tensor_ranks_ = pickle_integer(args.find("tensor_model_parallel_size"), "[load] tensor_model_parallel_size");
     stages_ = pickle_integer(args.find("pipeline_model_parallel_size"), "[load] pipeline_model_parallel_size");
     want(tensor_ranks_ > 0 && stages_ > 0 && i64(buffers_.size()) == tensor_ranks_ * stages_ &&
@@ -227,7 +227,7 @@ void Placer::add(const Param& p, i64 layer, i64 rank, const Bucket& bucket, i64 
 }
 
 std::shared_ptr<TensorStore> Placer::place(bool norm_first) {
-  want(model_.mtp.num_layers == 0, "the order of its buckets is not known with multi-token prediction");
+  want(model_.mtp.num_layers == 0, "the order of its buckets is unknown with multi-token prediction");
   layer_names_ = layer_names(norm_first);
   wholes_.clear();
   auto out = std::make_shared<TensorStore>(files_.where(), files_.past_cache());
@@ -268,7 +268,7 @@ std::shared_ptr<const TensorReader> read_bucketed_state(const TensorStore& files
                                                         const ModelConfig& model, MegatronLayers layers) {
   if (model.architecture != Architecture::gpt)
     throw UnplacedState(
-        fmt::format("the order of a {}'s parameters in buckets is not known", name_of(model.architecture)));
+        fmt::format("the order of a {}'s parameters in buckets is unknown", name_of(model.architecture)));
   Placer placer(files, args, model, layers);
   std::string problem;
   for (const bool norm_first : {false, true}) try {

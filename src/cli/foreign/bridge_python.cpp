@@ -3,7 +3,7 @@
 namespace megalith {
 namespace {
 
-// The texts in quotes of a call's arguments, in their order; a keyword's too, as both are written in one order.
+// The quoted arguments of a call, in order. Keywords count too, because both forms have the same order.
 std::vector<std::string> quoted(std::string_view arguments) {
   std::vector<std::string> texts;
   for (std::size_t at = 0; at < arguments.size(); ++at) {

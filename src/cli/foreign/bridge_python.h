@@ -1,4 +1,4 @@
-// `-c "... AutoBridge.import_ckpt('meta-llama/...', './checkpoints') ..."`: Megatron Bridge called from a line of
+// `-c "... AutoBridge.import_ckpt('meta-llama/...', './checkpoints') ..."`: a call of Megatron Bridge in a line of
 // Python.
 #pragma once
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace megalith {
 
-// The words of our `convert` for the first such call in the text; empty if there is none.
+// The words of our `convert` for the first such call in the text. Empty if there is none.
 std::vector<std::string> bridge_call(std::string_view python);
 
 }  // namespace megalith

@@ -36,7 +36,7 @@ class Conversion {
  public:
   explicit Conversion(FlagWords words) : words_(std::move(words)) {}
 
-  // Nothing where all words are ours.
+  // Empty if all words are ours.
   std::optional<Translation> translate() {
     take_bare();
     for (const FlagWords::Flag& flag : words_.flags) take(flag);
@@ -48,7 +48,7 @@ class Conversion {
   }
 
  private:
-  // `import` and `export`, or `megatron_path=... hf_path=...` as steps of pipelines write them.
+  // `import` and `export`, or `megatron_path=... hf_path=...` as in pipeline steps.
   void take_bare() {
     for (const std::string& word : words_.bare) {
       const std::size_t equals = word.find('=');
@@ -58,7 +58,7 @@ class Conversion {
         words_.flags.push_back(read_flag_words({"--" + word}).flags[0]);
         words_.flags.back().written = word.substr(0, equals);
       } else {
-        wrong_.push_back(fmt::format("'{}' stands where a flag is wanted", word));
+        wrong_.push_back(fmt::format("'{}' is not a flag: want a flag there", word));
       }
     }
   }
@@ -154,7 +154,7 @@ class Conversion {
     if (const char* why = why_without_effect(flag.name))
       idle_[why].push_back(flag.written);
     else
-      wrong_.push_back(fmt::format("{} is not known here", flag.written));
+      wrong_.push_back(fmt::format("{} is not supported", flag.written));
   }
 
   std::string value_of(const FlagWords::Flag& flag) {
@@ -166,9 +166,9 @@ class Conversion {
     return flag.values.empty() ? "" : flag.values[0];
   }
 
-  // Bridge's examples name both ends by what they are, and the verb says which is read.
+  // Bridge's examples name each directory by its format; the verb says which one is read.
   void choose_directories() {
-    if (hf_model_.empty() && hf_path_.empty() && verb_.empty()) {  // convert.py: where Megatron's repository lies
+    if (hf_model_.empty() && hf_path_.empty() && verb_.empty()) {  // convert.py: the path of Megatron's repository
       if (!megatron_path_.empty()) idle_[why_without_effect("--megatron-path")].push_back("--megatron-path");
       return;
     }
@@ -191,7 +191,7 @@ class Conversion {
     to_ = writer_.empty() || is_megatron(writer_) ? "torch_dist" : writer_ == "native" ? "native" : "hf";
     if (to_ == "hf" && !is_hf(writer_))
       wrong_.push_back(
-          fmt::format("{} {} is not known here: --to torch_dist writes what Megatron-LM reads, --to hf a Hugging Face "
+          fmt::format("{} {} is not supported: --to torch_dist writes what Megatron-LM reads, --to hf a Hugging Face "
                       "directory",
                       writer_flag_, writer_));
     if (to_ == "torch_dist" && is_megatron(reader_))
@@ -215,7 +215,7 @@ class Conversion {
                       tokenizer_flag_, tokenizer_));
   }
 
-  // The model that an export is to look like.
+  // The model whose format the export copies.
   void take_reference() {
     std::error_code error;
     if (!fs::is_directory(reference_, error) || !is_hf_directory(reference_)) {

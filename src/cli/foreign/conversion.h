@@ -1,6 +1,6 @@
-// Conversions of checkpoints as other programs are told of them: Megatron's tools/checkpoint/convert.py (the loaders
-// and savers of all its releases), Megatron Bridge (`megatron.bridge.convert`, `convert_checkpoints.py import|export`)
-// and what calls it.
+// Commands of other programs that convert checkpoints: Megatron's tools/checkpoint/convert.py (loaders and savers of
+// all releases), Megatron Bridge (`megatron.bridge.convert`, `convert_checkpoints.py import|export`), and scripts
+// that call it.
 #pragma once
 #include <optional>
 
@@ -8,8 +8,7 @@
 
 namespace megalith {
 
-// The `convert` of ours; none where no word is another program's, so that ours reads the words itself. Flags of ours
-// beside those of others are kept.
+// The equivalent `convert` command of ours. Empty if all words are ours. Flags of ours among the others are kept.
 std::optional<Translation> translate_conversion(const std::vector<std::string>& words);
 
 }  // namespace megalith

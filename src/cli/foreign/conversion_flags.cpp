@@ -49,7 +49,7 @@ constexpr Row kWithoutEffect[] = {
      "--expert-tensor-parallel-size --virtual-pipeline-model-parallel-size --context-parallel-size "
      "--num-layers-per-virtual-pipeline-stage --sequence-parallel --decoder-first-pipeline-num-layers "
      "--decoder-last-pipeline-num-layers"},
-    {"what is read tells its own shape",
+    {"the checkpoint itself has the model's shape",
      "--model-size --model-name --model --position-embedding-type --source-margs-file --vocab-file --merge-file "
      "--tokenizer-type "
      "--make-vocab-size-divisible-by --num-layers --hidden-size --num-attention-heads --num-experts "

@@ -1,4 +1,4 @@
-// The flags of other programs' conversions: what each stands for.
+// The meaning of each flag of other programs' conversions.
 #pragma once
 #include <string_view>
 
@@ -6,10 +6,10 @@ namespace megalith {
 
 enum class FlagRole {
   load,
-  save,  // what is read, where to write
+  save,  // the directory to read, the directory to write
   hf_model,
   megatron_path,
-  hf_path,  // Bridge's examples: the two ends by what they are
+  hf_path,  // Bridge's examples: directories by format
   reader,
   writer,  // loader and saver plugins, source and target formats
   to,
@@ -20,7 +20,7 @@ enum class FlagRole {
   vocab_size,
   model_type,
   checkpoint_type,
-  ours,  // of our `convert`, kept as it is
+  ours,  // of our `convert`, kept unchanged
   other,
 };
 
@@ -28,7 +28,7 @@ FlagRole role_of(std::string_view flag);
 
 bool is_own_conversion_flag(std::string_view flag);
 
-// Of a flag that is known and changes nothing here; nullptr for others.
+// The reason why a known flag has no effect. nullptr for others.
 const char* why_without_effect(std::string_view flag);
 
 }  // namespace megalith

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the words are: settings, the YAML file that they change, and flags of ours.
+// The words by kind: settings, the YAML file that they change, flags of ours.
 struct Parts {
   std::vector<std::string> settings, own;
   std::string config_dir, config_name;
@@ -34,7 +34,7 @@ bool is_plain_setting(std::string_view word) {
 
 Parts parts_of(const std::vector<std::string>& words) {
   Parts parts;
-  bool after_setting = true;  // a word of the form a=b is one too, where it can be no flag's value
+  bool after_setting = true;  // a word a=b is a setting too, unless it may be a flag's value
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string flag = words[i].substr(0, words[i].find('='));
     if (is_among(flag, "--config-path --config-name --config-dir -cp -cn -cd")) {
@@ -91,7 +91,7 @@ class Nemo {
   }
 
  private:
-  // NeMo's own values, over them the YAML file, over it the words.
+  // NeMo's defaults, overridden by the YAML file, overridden by the words.
   void read_values() {
     NemoValues words;
     for (const std::string& word : parts_.settings) words.add_word(word);
@@ -104,10 +104,9 @@ class Nemo {
       if (fs::is_regular_file(file, error))
         values_.add_file(file);
       else
-        notes_.push_back(
-            fmt::format("{} is not there: what the line leaves open has the values of NeMo's own file", file));
+        notes_.push_back(fmt::format("{} does not exist: missing settings have the values of NeMo's own file", file));
     } else if (!bridge_) {
-      notes_.push_back("what the line leaves open has the values of NeMo's own file");
+      notes_.push_back("missing settings have the values of NeMo's own file");
     }
     for (const std::string& word : parts_.settings) values_.add_word(word);
     values_.resolve();
@@ -129,7 +128,7 @@ class Nemo {
     take_as(flag, key, value, index);
   }
 
-  // By the flag's own kind: a switch, a value, or another program's that is known by name.
+  // By the kind of flag: a switch, a flag with a value, or another program's known flag.
   void take_as(const std::string& flag, const std::string& key, const NemoValue& value,
                const config::FlagIndex& index) {
     config::FlagIndex::Entry entry;

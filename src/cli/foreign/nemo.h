@@ -1,4 +1,4 @@
-// NeMo's `section.key=value` command lines, and Megatron Bridge's, as a command of ours.
+// Translates `section.key=value` command lines of NeMo and Megatron Bridge to a command of ours.
 #pragma once
 #include <optional>
 
@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// Of the words behind `script` (the command's name as it was called); none where no word is such a setting. Flags of
+// Translates the words after `script` (the command's name as called). Empty if no word is such a setting. Flags of
 // ours among them are kept.
 std::optional<Translation> translate_nemo(std::string_view script, const std::vector<std::string>& words);
 

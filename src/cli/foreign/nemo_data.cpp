@@ -20,7 +20,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The model's own template where it has one; else Megatron's that puts texts one behind another.
+// The model's own template, if it has one. Otherwise Megatron's, which joins texts.
 std::string template_of(const std::string& model) {
   std::error_code error;
   if (fs::exists(model + "/chat_template.jinja", error)) return "default";
@@ -30,7 +30,7 @@ std::string template_of(const std::string& model) {
   return in_config ? "default" : "identity";
 }
 
-// Files, with the parts of them that samples come from.
+// Files, with the ranges of each that samples come from.
 std::vector<std::string> blend(const NemoValue& files, const NemoValue* parts) {
   if (!parts || parts->items.size() != files.items.size() || files.items.size() < 2) return files.items;
   std::vector<std::string> out;
@@ -52,7 +52,7 @@ void take_chats(const NemoValues& values, NemoFlags& flags) {
   if (is_off(values.find("model.data.train_ds.packed_sequence"))) flags.put("--no-sft-packing", {}, false);
   if (!load && !flags.has("--load")) {
     flags.wrong(
-        "model.restore_from_path is not given: MODEL_DIR stands for it, a checkpoint or a Hugging Face directory");
+        "model.restore_from_path is not given: MODEL_DIR is its placeholder, a checkpoint or a Hugging Face directory");
     flags.put("--load", {"MODEL_DIR"}, false);
   } else if (load && load->text().ends_with(".nemo")) {
     flags.refuse("NeMo's .nemo archives are not read: give the Hugging Face directory of the same model", "restore",
@@ -60,12 +60,13 @@ void take_chats(const NemoValues& values, NemoFlags& flags) {
   }
   if (const NemoValue* files = files_of(values, "train_ds")) {
     if (files->text().ends_with(".npy"))
-      flags.refuse("packed .npy files are not read: give the JSON lines that they were made of, --sft packs them",
+      flags.refuse("packed .npy files are not read: give the JSON lines that they were made from; --sft packs them",
                    "files", *files);
     flags.put("--train-data-path", blend(*files, values.find("model.data.train_ds.concat_sampling_probabilities")),
               true);
   } else {
-    flags.wrong("model.data.train_ds.file_names is not given: TRAIN.jsonl stands for it, JSON lines with \"messages\"");
+    flags.wrong(
+        "model.data.train_ds.file_names is not given: TRAIN.jsonl is its placeholder, JSON lines with \"messages\"");
     flags.put("--train-data-path", {"TRAIN.jsonl"}, false);
   }
   if (const NemoValue* files = files_of(values, "validation_ds"))
@@ -88,7 +89,7 @@ void take_nemo_data(const NemoValues& values, bool fine_tuning, NemoFlags& flags
     if (const NemoValue* v = values.find(std::string("model.data.data_prefix") + part))
       flags.put(flag, v->items, true), any = true;
   if (any) return;
-  flags.wrong("model.data.data_prefix is not given: DATA_PREFIX stands for it, files without .bin and .idx");
+  flags.wrong("model.data.data_prefix is not given: DATA_PREFIX is its placeholder, files without .bin and .idx");
   flags.put("--data-path", {"DATA_PREFIX"}, false);
 }
 
@@ -120,7 +121,7 @@ void take_nemo_save(const NemoValues& values, bool fine_tuning, NemoFlags& flags
   flags.put("--save", {save}, true);
   const NemoValue* every = values.find("trainer.val_check_interval");
   const bool whole = every && every->text().find_first_not_of("0123456789") == std::string::npos;
-  flags.put("--save-interval", {whole ? every->text() : "1000"}, false);  // it saves where it evaluates
+  flags.put("--save-interval", {whole ? every->text() : "1000"}, false);  // NeMo saves when it evaluates
   const bool resumes =
       !values.find("exp_manager.resume_if_exists") || !is_off(values.find("exp_manager.resume_if_exists"));
   if (resumes && !fine_tuning && !values.find("model.restore_from_path")) flags.put("--load", {save}, false);

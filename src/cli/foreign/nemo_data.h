@@ -1,4 +1,4 @@
-// Settings of NeMo about data, tokenizer and where a run is saved.
+// NeMo's settings of data, tokenizer and checkpoints.
 #pragma once
 #include "cli/foreign/nemo_flags.h"
 
@@ -6,7 +6,7 @@ namespace megalith {
 
 void take_nemo_save(const NemoValues& values, bool fine_tuning, NemoFlags& flags);
 void take_nemo_tokenizer(const NemoValues& values, NemoFlags& flags);
-// What --sft or pretraining reads. A stand-in is put where nothing is given, and that is told.
+// The data of --sft or pretraining. A missing path gets a placeholder, with a message.
 void take_nemo_data(const NemoValues& values, bool fine_tuning, NemoFlags& flags);
 
 bool is_nemo_data_key(std::string_view key);  // of any of them

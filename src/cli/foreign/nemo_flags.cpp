@@ -36,7 +36,7 @@ Translation NemoFlags::take(std::string whose, const std::vector<std::string>& o
   Translation t{.whose = std::move(whose), .command = "pretrain-gpt", .words = {}, .notes = {}, .wrong = wrong_};
   for (const Flag& flag : flags_) {
     const auto again = [&](const std::string& word) { return word == flag.name || word.starts_with(flag.name + "="); };
-    if (std::ranges::any_of(own_words, again)) continue;  // written in our own form as well
+    if (std::ranges::any_of(own_words, again)) continue;  // also given as a flag of ours
     t.words.push_back(flag.name);
     t.words.insert(t.words.end(), flag.values.begin(), flag.values.end());
   }

@@ -1,4 +1,4 @@
-// Gathers the flags of a translated command line, each once, and what there is to say about the rest.
+// Collects the flags of a translated command line, each once, and the messages about all other settings.
 #pragma once
 #include <map>
 #include <string>
@@ -11,12 +11,12 @@ namespace megalith {
 
 class NemoFlags {
  public:
-  // `by_user`: what a user has written wins over what stands in a file of NeMo's.
+  // `by_user`: a user's setting overrides that of a NeMo file.
   void put(const std::string& flag, std::vector<std::string> values, bool by_user);
   bool has(const std::string& flag) const;
-  std::string value(const std::string& flag) const;  // the first; "" where there is none
+  std::string value(const std::string& flag) const;  // the first; "" if there is none
 
-  void idle(const std::string& why, const NemoValue& value);  // said of what the user wrote only
+  void idle(const std::string& why, const NemoValue& value);  // reported only for settings of the user
   void wrong(std::string what) { wrong_.push_back(std::move(what)); }
   void refuse(const std::string& why, const std::string& key, const NemoValue& value);
 
@@ -28,8 +28,8 @@ class NemoFlags {
     std::vector<std::string> values;
     bool by_user;
   };
-  std::vector<Flag> flags_;                                         // in the order in which they came
-  std::map<std::string, std::vector<std::string>> idle_, refused_;  // by the reason
+  std::vector<Flag> flags_;                                         // in order of arrival
+  std::map<std::string, std::vector<std::string>> idle_, refused_;  // by reason
   std::vector<std::string> wrong_;
 };
 

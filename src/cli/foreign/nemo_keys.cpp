@@ -56,7 +56,7 @@ constexpr NemoRow kIdle[] = {
      "model.nsys_profile.* model.save_nemo_on_validation_end model.data.skip_warmup "
      "model.data.validation_drop_last model.data.no_seqlen_plus_one_input_tokens model.data.pad_samples_to_* "
      "model.data.shuffle_documents model.data.exchange_indices_distributed model.data.legacy_dataset model.name"},
-    {"a run goes on from where --save and --load are the same, and saves at its end always",
+    {"a run resumes if --save and --load are equal, and always saves at its end",
      "exp_manager.resume_if_exists exp_manager.resume_ignore_no_checkpoint exp_manager.create_checkpoint_callback "
      "exp_manager.checkpoint_callback_params.* exp_manager.name exp_manager.version name exp_manager.resume_past_end "
      "exp_manager.use_datetime_version exp_manager.log_step_timing exp_manager.step_timing_kwargs.* "
@@ -86,11 +86,11 @@ constexpr NemoRow kIdle[] = {
      "model.data.train_ds.prompt_template model.data.train_ds.hf_dataset model.data.train_ds.input_key "
      "model.data.train_ds.output_key model.data.train_ds.tokens_to_generate model.data.chat* model.answer_only_loss "
      "model.data.train_ds.global_sample_mapping model.data.train_ds.min_seq_length model.data.train_ds.names"},
-    {"training is shuffled by --seed, each epoch anew",
+    {"each epoch of training is shuffled by --seed",
      "model.data.train_ds.shuffle model.data.train_ds.drop_last model.data.train_ds.memmap_workers "
      "model.data.train_ds.pin_memory model.data.train_ds.num_workers "
      "model.data.train_ds.packed_sequence_return_cu_seqlen"},
-    {"evaluation has the training's sizes",
+    {"evaluation has the sizes of training",
      "model.data.validation_ds.* model.data.test_ds.* trainer.limit_test_batches"},
     {"only adapters would need it", "model.peft.*"},
 };

@@ -1,24 +1,23 @@
-// What NeMo's and Megatron Bridge's settings are called here. A key is the whole of it, or ends in * for all that begin
-// so.
+// Our flags for settings of NeMo and Megatron Bridge. A key that ends in * stands for all keys with this prefix.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace megalith {
 
-// The flag that takes the key's value as it is; nullptr where there is none by that table.
+// The flag that takes the key's value unchanged. nullptr if the table has none.
 const char* flag_of_key(std::string_view key);
 
-// The flag that stands for `false`; nullptr for others.
+// The flag for the value `false`. nullptr for other keys.
 const char* flag_of_false(std::string_view key);
 
-// Why a key changes nothing here; nullptr for others.
+// The reason why a key has no effect. nullptr for other keys.
 const char* why_key_is_idle(std::string_view key);
 
-// Why what a key asks for cannot be had, if it asks for anything (true, a name, a number above 0); nullptr for others.
+// The reason why a key is refused, if it is set (true, a name, a number above 0). nullptr for other keys.
 const char* why_key_is_refused(std::string_view key);
 
-// The values that NeMo's own files give to what a command line leaves open.
+// The defaults of NeMo's own files for missing settings.
 std::string nemo_defaults(bool fine_tuning, bool model_is_loaded);
 
 }  // namespace megalith

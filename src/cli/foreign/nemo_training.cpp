@@ -47,7 +47,7 @@ void take_optimizer(const NemoValue& v, NemoFlags& flags) {
   else if (std::ranges::find(ours, v.text()) != ours.end())
     flags.put("--optimizer", {v.text()}, v.by_user());
   else
-    flags.refuse(fmt::format("this optimizer is not built: --optimizer has {}", fmt::join(ours, ", ")),
+    flags.refuse(fmt::format("this optimizer is not built: --optimizer accepts {}", fmt::join(ours, ", ")),
                  "model.optim.name", v);
 }
 
@@ -59,11 +59,11 @@ void take_decay(const NemoValue& v, NemoFlags& flags) {
   else if (v.text() == "WarmupAnnealing")
     flags.put("--lr-decay-style", {"linear"}, v.by_user());
   else
-    flags.refuse("--lr-decay-style has constant, linear, cosine, inverse-square-root and WSD", "model.optim.sched.name",
-                 v);
+    flags.refuse("--lr-decay-style accepts constant, linear, cosine, inverse-square-root and WSD",
+                 "model.optim.sched.name", v);
 }
 
-// NeMo counts iterations, or gives a part of an epoch.
+// NeMo gives iterations, or a fraction of an epoch.
 void take_evaluation(const NemoValues& values, NemoFlags& flags) {
   for (const auto& [key, flag] : {std::pair{"trainer.val_check_interval", "--eval-interval"},
                                   std::pair{"trainer.limit_val_batches", "--eval-iters"}}) {
@@ -72,11 +72,11 @@ void take_evaluation(const NemoValues& values, NemoFlags& flags) {
     if (is_whole(v->text()))
       flags.put(flag, v->items, v->by_user());
     else
-      flags.refuse(fmt::format("{} counts iterations: a part of an epoch has no counterpart", flag), key, *v);
+      flags.refuse(fmt::format("{} counts iterations: a fraction of an epoch has no counterpart", flag), key, *v);
   }
 }
 
-// Of whole layers alone, as NeMo takes them.
+// Only for whole layers, as in NeMo.
 void take_recompute(const NemoValues& values, NemoFlags& flags) {
   const NemoValue* granularity = values.find("model.activations_checkpoint_granularity");
   for (const auto& [key, flag] : {std::pair{"model.activations_checkpoint_method", "--recompute-method"},
@@ -114,7 +114,7 @@ void take_nemo_shape(const NemoValues& values, NemoFlags& flags) {
     else if (v->text() == "squared-relu")
       flags.put("--squared-relu", {}, v->by_user());
     else if (!is_among(v->text(), "gelu openai-gelu"))
-      flags.refuse("this activation is not built: gelu, swiglu and squared-relu are there", "model.activation", *v);
+      flags.refuse("this activation is not built: use gelu, swiglu or squared-relu", "model.activation", *v);
   }
   if (const NemoValue* v = values.find("model.normalization")) {
     flags.put("--normalization", {is_among(v->text(), "rmsnorm RMSNorm") ? "RMSNorm" : "LayerNorm"}, v->by_user());

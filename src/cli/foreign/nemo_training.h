@@ -1,4 +1,4 @@
-// Settings of NeMo about training and the model's shape that are no flags of ours by another name.
+// NeMo's settings of training and model shape for which there is no one-to-one flag.
 #pragma once
 #include "cli/foreign/nemo_flags.h"
 

@@ -26,7 +26,7 @@ std::string unquoted(std::string_view text) {
   return std::string(text);
 }
 
-// Flow maps want a space behind the colon, which words often lack.
+// YAML's flow maps need a space after the colon, which words often lack.
 std::string spaced(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -69,7 +69,7 @@ void NemoValues::add_text(const std::string& key, const std::string& text, const
     try {
       flatten(key, YAML::Load(spaced(text)), written, [this](const std::string& k, NemoValue v) { set(k, v); });
       return;
-    } catch (const YAML::Exception&) {  // then it is a text that begins so
+    } catch (const YAML::Exception&) {  // then it is plain text
     }
   }
   NemoValue value{.items = {}, .written = written};

@@ -18,7 +18,7 @@ struct Script {
   const char* names;  // without folder and .py, with underscores
 };
 
-// Scripts whose words our command takes, or answers with its own.
+// Scripts whose words our command accepts, or for which it prints its own.
 constexpr Script kScripts[] = {
     {"pretrain-gpt",
      "pretrain_gpt megatron_gpt_pretraining megatron_gpt_finetuning megatron_gpt_finetune megatron_gpt_sft "
@@ -37,7 +37,7 @@ constexpr Script kScripts[] = {
      "checkpoint_util util hf_to_megatron megatron_to_hf"},
 };
 
-// What does no job of ours, or does it in another way: what to do instead.
+// Scripts without an equivalent command, or with a different one: what to do instead.
 constexpr Script kInstead[] = {
     {"there is no server: this makes text from a checkpoint: {} generate --load DIR --prompt TEXT "
      "--tokens-to-generate 64",
@@ -71,7 +71,7 @@ constexpr Script kInstead[] = {
     {"it is not a command: {} inspect DIR tells what is in a checkpoint", "info show list dump"},
 };
 
-// Programs of no certain name, by a part of it: the first row with such a part counts.
+// Other programs by a part of their name. The first row that matches counts.
 constexpr Script kKinds[] = {
     {"a launcher comes before this program: torchrun --no-python --nproc_per_node 8 {} pretrain-gpt --num-layers ...",
      "^torchrun ^python ^deepspeed$ ^deepspeed_launch ^srun ^mpirun ^mpiexec ^accelerate ^deepy"},
@@ -89,7 +89,7 @@ constexpr Script kKinds[] = {
     {"{} pretrain-gpt trains decoders: put these words in the place of the program's name", "^pretrain_ ^train_"},
 };
 
-// A ^ before a part binds it to the begin of the name, a $ behind it to the end.
+// ^ binds a part to the start of the name, $ to its end.
 bool has_part(std::string_view name, std::string_view part) {
   const bool begins = part.starts_with('^'), ends = part.ends_with('$');
   part = part.substr(begins, part.size() - begins - ends);
@@ -117,7 +117,7 @@ std::string stem_of(std::string name, bool module) {
   return name;
 }
 
-// tools/checkpoint/checkpoint_inspector.py has commands of its own.
+// The commands of tools/checkpoint/checkpoint_inspector.py.
 NamedProgram inspector(const std::vector<std::string>& words) {
   std::vector<std::string> rest;
   for (const std::string& word : words)
@@ -127,7 +127,7 @@ NamedProgram inspector(const std::vector<std::string>& words) {
   return {{}, {}, fmt::format("this tells what is in a checkpoint: {}", command_line("inspect", {"DIR"}))};
 }
 
-// The command that is meant where it was left out.
+// The likely command if it was omitted.
 std::string forgotten(const std::vector<std::string>& words) {
   const auto has = [&](std::string_view flags) {
     return std::ranges::any_of(words, [&](const std::string& w) { return is_among(w.substr(0, w.find('=')), flags); });

@@ -1,4 +1,5 @@
-// Other programs by their names: `megalith tools/preprocess_data.py ...` is a script's line with only `python` changed.
+// Finds other programs by name, as in `megalith tools/preprocess_data.py ...`: a script's command line with `python`
+// replaced.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,13 +8,14 @@
 namespace megalith {
 
 struct NamedProgram {
-  std::string command;             // of ours, which does that job
+  std::string command;             // our command for that job
   std::vector<std::string> words;  // for it
-  std::string instead;             // where nothing can run: what to do, after the program's name; else empty
+  std::string instead;             // if no command runs: what to do, after the program's name; otherwise empty
 };
 
-// What `words` ask for, the first of which is no command of ours: a script's name (`pretrain_gpt.py`, `pretrain_gpt`,
-// `tools/checkpoint/convert.py`) or `-m` and a module's. With neither command nor `instead`: nobody knows it.
+// The meaning of `words`, whose first one is no command of ours. It may be a script's name (`pretrain_gpt.py`,
+// `pretrain_gpt`, `tools/checkpoint/convert.py`), or `-m` and a module's name. Without command and `instead`:
+// unknown.
 NamedProgram find_program(const std::vector<std::string>& words);
 
 }  // namespace megalith

@@ -17,9 +17,9 @@ std::string command_line(std::string_view command, const std::vector<std::string
 
 void answer(const Translation& t) {
   std::vector<std::string> said = t.wrong, after;
-  if (said.empty()) said.push_back(fmt::format("this is {}, which is answered and not run", t.whose));
+  if (said.empty()) said.push_back(fmt::format("this is {}: it is translated, not run", t.whose));
   for (const std::string& note : t.notes) after.push_back("note: " + note);
-  after.push_back(fmt::format("This is {}. The whole command of ours:", t.whose));
+  after.push_back(fmt::format("This is {}. Our complete command:", t.whose));
   after.push_back(command_line(t.command, t.words));
   throw Mistakes(said, after);
 }

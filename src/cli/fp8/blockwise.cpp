@@ -14,14 +14,14 @@ struct Blockwise {
   std::string tag;  // behind names
   quant::BlockRule rule;
 
-  // Of 1 x 128 blocks. `t`: "_t" of a transpose.
+  // 1 x 128 blocks. `t`: "_t" for a transpose.
   Quantized rows(const std::string& name, const std::string& t, const Values& v) const {
     const i64 blocks = quant::blocks_of(v.cols, kBlock);
     Quantized q = {rule.format, std::vector<u8>(v.at.size()), v.rows, v.cols, 1, kBlock, {}};
     q.scale_inv.resize(size_t(v.rows * blocks));
     quant::quantize_rows(rule, v.matrix(), {q.codes, v.rows, v.cols}, {q.scale_inv, v.rows, blocks});
     hold(name + tag, t, q);
-    if (!rule.power_of_two) return q;  // the file has their orders only of powers of two
+    if (!rule.power_of_two) return q;  // the file has orders only of scales that are powers of two
     const i64 filled = quant::filled_to(v.rows, 4);
     std::vector<float> order(size_t(blocks * filled));
     quant::order_row_scales({q.scale_inv, v.rows, blocks}, {order, blocks, filled});
@@ -58,7 +58,7 @@ struct Blockwise {
     const Quantized x = rows("x", "", l.x), x_t = rows("x", "_t", l.x.transposed()), dy = rows("dy", "", l.dy),
                     dy_t = rows("dy", "_t", l.dy.transposed()), w = squares("w", l.w);
     held.product("y" + tag, x.operand(), w.operand());
-    if (!rule.power_of_two) return;  // as with the orders
+    if (!rule.power_of_two) return;  // as for the orders
     held.product("dx", dy.operand(), w.transposed().operand());
     held.product("dw", dy_t.operand(), x_t.operand());
   }

@@ -1,5 +1,5 @@
-// The checks of each file of vectors: what its tensors are, and which of our functions gives them. Shapes and settings
-// are the file's. Error if a tensor is missing, or of a type or shape that does not fit the others.
+// The checks of each file of vectors: its tensors, and the function of ours for each. Shapes and settings come from
+// the file. Error if a tensor is missing, or if its type or shape does not fit the others.
 #pragma once
 #include <optional>
 
@@ -17,14 +17,14 @@ void check_mxfp8(VectorFile& file, VectorCheck& held);
 void check_nvfp4(VectorFile& file, VectorCheck& held);
 void check_loss_scale(VectorFile& file, VectorCheck& held);
 
-// What the name of a run of delayed scaling says.
+// The settings in the name of a run of delayed scaling.
 struct DelayedSetting {
   quant::DelayedRule rule;
   i64 slots = 1;
 };
-// "e4m3_max_h4_margin1"; none: the name is of another form.
+// "e4m3_max_h4_margin1". Empty if the name has another form.
 std::optional<DelayedSetting> delayed_setting(std::string_view key);
-// Of all ranks: amax [updates, ranks, tensors] -> [updates, tensors].
+// The maximum over all ranks: amax [updates, ranks, tensors] -> [updates, tensors].
 std::vector<float> reduced_amax(VectorFile& file, i64& updates);
 
 }  // namespace megalith::fp8

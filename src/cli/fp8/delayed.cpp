@@ -44,7 +44,7 @@ void hold_updates(VectorFile& file, VectorCheck& held, const std::string& key, c
                   const std::vector<float>& amax, i64 updates) {
   const i64 tensors = i64(amax.size()) / updates;
   const Shape scales = {updates, tensors}, histories = {updates, setting.slots, tensors};
-  file.read<float>(key + "/history_after", histories);  // before memory is taken for ours
+  file.read<float>(key + "/history_after", histories);  // checks the shape before we allocate memory
   std::vector<float> history(size_t(setting.slots * tensors)), scale(size_t(tensors), 1.0f), before, after, moved;
   for (i64 u = 0; u < updates; ++u) {
     before.insert(before.end(), scale.begin(), scale.end());
@@ -58,7 +58,7 @@ void hold_updates(VectorFile& file, VectorCheck& held, const std::string& key, c
   held.equal<float>(key + "/history_after", histories, moved);
 }
 
-// Casts of one tensor again and again, by a history of 4 and its maximum.
+// Repeated casts of one tensor, with a history of 4 and its maximum.
 void hold_run(VectorFile& file, VectorCheck& held) {
   constexpr i64 kSlots = 4;
   const DelayedRule rule = {.algorithm = AmaxAlgorithm::max};
@@ -89,7 +89,7 @@ void check_delayed(VectorFile& file, VectorCheck& held) {
   int settings = 0;
   for (const std::string& key : file.groups("")) {
     const auto setting = delayed_setting(key);
-    if (!setting) continue;  // run/*; others are told as unknown
+    if (!setting) continue;  // run/*; others are reported as unknown
     hold_updates(file, held, key, *setting, amax, updates);
     ++settings;
   }

@@ -20,7 +20,7 @@ std::optional<quant::Fp8> take_format(std::string_view& key) {
   return std::nullopt;
 }
 
-// The word NAMEtext of the front; `parse` says what it means.
+// Reads the word NAMEtext at the front. `parse` gives its value.
 template <class F>
 static auto take_value(std::string_view& key, std::string_view name, F&& parse) -> decltype(parse(key)) {
   if (!key.starts_with(name)) return std::nullopt;

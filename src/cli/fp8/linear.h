@@ -1,4 +1,4 @@
-// One linear layer in a file of vectors: x [tokens, in], w [out, in], dy [tokens, out], in bf16. It has the products of
+// One linear layer in a file of vectors: x [tokens, in], w [out, in], dy [tokens, out], in bf16, with the products of
 // the dequantized values: y = x w^T, dx = dy w, dw = dy^T x.
 #pragma once
 #include "cli/fp8/vector_check.h"
@@ -17,10 +17,10 @@ struct Linear {
   Values x, w, dy;
 };
 
-// Error if the shapes are not those of one layer, or `multiple` does not divide each.
+// Error if the shapes do not fit one layer, or if `multiple` does not divide each.
 Linear read_linear(VectorFile& file, i64 multiple);
 
-// Codes [rows, cols] of fp8 and their scales, for blocks of height x width.
+// fp8 codes [rows, cols] and their scales, for blocks of height x width.
 struct Quantized {
   quant::Fp8 format = quant::Fp8::e4m3;
   std::vector<u8> codes;
@@ -31,7 +31,7 @@ struct Quantized {
   Quantized transposed() const;
 };
 
-// How far rotated values may be from the file's. plain: before the rotation; both have 16 tokens side by side.
+// The allowed error of rotated values. plain: before the rotation. Both have 16 tokens in a row.
 std::vector<double> rotation_bounds(const Values& theirs, const Values& plain);
 
 }  // namespace megalith::fp8

@@ -1,7 +1,7 @@
-// fp8-check DIR: holds our casts, scales, histories, loss scales and products of quantized values against vectors that
-// another program made. DIR has NAME.safetensors, one for each check below; docs/fp8.md tells their tensors. One line a
-// tensor; exit 0 only if all are equal, or within their bounds. --device cpu: by src/quant; cpu-ops, cuda: by the ops
-// that training runs there.
+// fp8-check DIR: compares our casts, scales, histories, loss scales and products of quantized values with vectors of
+// another program. DIR has NAME.safetensors, one for each check below; docs/fp8.md lists their tensors. It prints one
+// line a tensor. It exits with 0 only if all are equal, or within their bounds. --device cpu: checks src/quant;
+// cpu-ops, cuda: checks the ops of training there.
 #include <algorithm>
 #include <filesystem>
 
@@ -23,7 +23,7 @@ void list_fields(Fp8Flags& c, config::FieldList& f) {
   f.group("Check of number formats: fp8-check DIR [flags]");
   f.add("dir", c.dir, "The directory of vectors, NAME.safetensors; also without the flag.").shown_as("DIR").also_bare();
   f.add("device", c.device,
-        "By what ours is computed: cpu, the plain functions; cpu-ops or cuda, the ops that training runs there.")
+        "What to check: cpu, the plain functions; cpu-ops or cuda, the ops of training on that device.")
       .shown_as("{cpu,cpu-ops,cuda}");
 }
 
@@ -52,7 +52,7 @@ struct NamedFile {
   const NamedCheck* by;
 };
 
-// All are opened before any is held, so what is damaged is told first. Hidden files are passed over.
+// Opens all files before any check, so a damaged file is reported first. Hidden files are ignored.
 std::vector<NamedFile> open_files(const std::string& dir) {
   check(std::filesystem::is_directory(dir), "{} is no directory: give one with files NAME.safetensors", dir);
   std::vector<std::string> names = list_directory(dir);

@@ -26,7 +26,7 @@ Mx quantize(Fp8 format, const Values& v) {
   return mx;
 }
 
-// `t`: "_t" of a transpose.
+// `t`: "_t" for a transpose.
 void hold_codes(VectorCheck& held, const std::string& name, const std::string& t, const Mx& mx) {
   held.codes(name + "/codes" + t, {mx.values.rows, mx.values.cols}, mx.values.format, mx.values.codes);
   held.equal<u8>(name + "/e8m0" + t, mx.scales(), mx.e8m0);

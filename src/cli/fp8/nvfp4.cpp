@@ -43,7 +43,7 @@ Nv quantize(NvBlocks blocks, const Values& v) {
   return nv;
 }
 
-// `t`: "_t" of a transpose.
+// `t`: "_t" for a transpose.
 void hold_codes(VectorCheck& held, const std::string& name, const std::string& t, const Nv& nv) {
   held.equal<u8>(name + "/codes" + t, {nv.rows, nv.cols / 2}, nv.codes);
   held.equal<u8>(name + "/scales" + t, nv.scales_shape(), nv.scales);
@@ -60,7 +60,8 @@ Operand hold_rows(VectorCheck& held, const std::string& name, const Values& v) {
   return nv.operand();
 }
 
-// The rotated transpose is held within the rounding of its sums and to bf16; its codes are made of the file's.
+// The rotated transpose may differ by the rounding of its sums and to bf16. Its codes must follow from the file's
+// transpose.
 Operand hold_rotated(VectorFile& file, VectorCheck& held, const std::string& name, const Values& v) {
   const Shape shape = {v.cols, v.rows};
   const std::string key = name + "/rotated_t";
@@ -102,7 +103,7 @@ void hold_stochastic(VectorFile& file, VectorCheck& held) {
 std::vector<double> rotation_bounds(const Values& theirs, const Values& plain) {
   std::vector<double> bounds;
   for (size_t i = 0; i < theirs.at.size(); ++i) {
-    double sum = 0;  // of the absolute values: four sums in f32 round by 2^-24 of it each, and 1/4 of that is left
+    double sum = 0;  // of absolute values: four f32 sums round by 2^-24 of it each, of which a quarter remains
     for (size_t k = i / kNvBlock * kNvBlock; k < (i / kNvBlock + 1) * kNvBlock; ++k)
       sum += std::abs(double(plain.at[k]));
     bounds.push_back(std::abs(double(theirs.at[i])) * 0x1p-7 + sum * 0x1p-24);

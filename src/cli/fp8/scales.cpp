@@ -12,7 +12,7 @@ using quant::Fp8, quant::ScaleRule;
 constexpr Fp8 kFormats[] = {Fp8::e4m3, Fp8::e5m2};
 const char* name_of(Fp8 format) { return format == Fp8::e4m3 ? "e4m3" : "e5m2"; }
 
-// The file's words for a rule of a scale of its own amax.
+// The file's name for a scaling rule that uses the tensor's own amax.
 struct NamedRule {
   const char* name;
   ScaleRule rule;
@@ -43,7 +43,7 @@ struct HeldScales {
     held.equal<float>(name + "_inv", shape(), each<float>([&](float a) { return quant::inverse(of(a)); }));
   }
 
-  // settings: "margin1_old37.5". What cannot be read so is told as a tensor that no check knows.
+  // settings: "margin1_old37.5". Other forms are reported as unknown tensors.
   void delayed(Fp8 format, const std::string& settings) const {
     std::string_view rest = settings;
     const auto margin = take_count(rest, "margin");
@@ -55,7 +55,7 @@ struct HeldScales {
   }
 };
 
-// The settings of delayed scales; each is wanted for both formats.
+// The settings of delayed scales. Each needs both formats.
 std::set<std::string> settings_of_delayed(const VectorFile& file) {
   std::set<std::string> settings;
   for (const std::string& name : file.names("delayed/")) {

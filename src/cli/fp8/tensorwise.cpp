@@ -13,7 +13,7 @@ struct Tensorwise {
   std::string tag;  // behind names
   quant::ScaleRule rule;
 
-  // By the tensor's own amax; holds its scales, codes and their transpose.
+  // Quantizes by the tensor's own amax. Checks scales, codes and their transpose.
   Quantized quantize(const std::string& name, Fp8 format, const Values& v) const {
     const std::span<const bf16> values(v.at);
     const float amax = quant::amax_of(values), scale = quant::current_scale(amax, quant::largest_of(format), rule);

@@ -22,7 +22,7 @@ bool same_bits(float a, float b) { return std::bit_cast<u32>(a) == std::bit_cast
 bool same_bits(double a, double b) { return std::bit_cast<u64>(a) == std::bit_cast<u64>(b) || (a != a && b != b); }
 bool same_bits(bf16 a, bf16 b) { return same_bits(float(a), float(b)); }
 
-// Of the flat index: "[3, 17]".
+// The place of a flat index: "[3, 17]".
 std::string place_of(size_t flat, const Shape& shape) {
   Shape place(shape.size());
   for (size_t d = shape.size(); d-- > 0;) {
@@ -88,7 +88,7 @@ void VectorCheck::near(const std::string& tensor, const Shape& shape, std::span<
                    text_of(theirs[first])));
 }
 
-// 2^-149, f32's smallest number, stands beside the bound: 2^-136 beside the sum.
+// The bound adds 2^-149, f32's smallest number. The sum adds 2^-136.
 void VectorCheck::product(const std::string& tensor, const quant::Operand& a, const quant::Operand& b,
                           std::span<const float> given) {
   constexpr double kBound = 0x1p-13, kMeanBound = kBound / 10, kSmallest = 0x1p-136;
@@ -116,7 +116,8 @@ void VectorCheck::product(const std::string& tensor, const quant::Operand& a, co
 
 namespace {
 
-// Of a product's element on tensor cores. Where blocks have scales, a sum ends with a block: it is scaled there.
+// The loss of one product element on tensor cores. With scaled blocks a sum ends with each block, which is then
+// scaled.
 double lost_of_element(const quant::Operand& a, i64 m, const quant::Operand& b, i64 n) {
   const i64 part = std::min({a.width, b.width, i64{128}});
   double lost = 0;
@@ -132,7 +133,7 @@ double lost_of_element(const quant::Operand& a, i64 m, const quant::Operand& b, 
 
 }  // namespace
 
-// Beside what is lost the f32 sums round: by a unit in the last place for each term.
+// In addition, f32 sums round by one unit in the last place for each term.
 void VectorCheck::product_of_codes(const std::string& tensor, const quant::Operand& a, const quant::Operand& b,
                                    std::span<const float> ours) {
   const Shape shape = {a.rows, b.rows};

@@ -1,4 +1,4 @@
-// A file of test vectors (NAME.safetensors), read with types and shapes. It knows what of it has been asked for.
+// A file of test vectors (NAME.safetensors), read with types and shapes. It records which tensors were read.
 #pragma once
 #include <filesystem>
 #include <set>
@@ -15,14 +15,14 @@ class VectorFile {
   const std::string& name() const { return name_; }  // "casts"
   const std::string& path() const { return files_.where(); }
   bool has(const std::string& tensor) const { return files_.find(tensor) != nullptr; }
-  std::vector<std::string> unread() const;  // tensors that nobody has asked for
-  // Different X of tensors PREFIXX/..., in the file's order.
+  std::vector<std::string> unread() const;  // tensors that no check has read
+  // The distinct X of tensors PREFIXX/..., in the file's order.
   std::vector<std::string> groups(const std::string& prefix) const;
   std::vector<std::string> names(const std::string& prefix) const;  // X of tensors PREFIXX
 
-  // Error if it is missing, has another number of dims, or one of size 0.
+  // Error if it is missing, has another number of dims, or has a dim of size 0.
   const Shape& shape(const std::string& tensor, size_t dims) const;
-  // T: u8, i32, float, double, bf16. Error if it is missing or of another type or shape.
+  // T: u8, i32, float, double, bf16. Error if it is missing, or if type or shape differ.
   template <class T>
   std::vector<T> read(const std::string& tensor, const Shape& shape);
   void pass_over(const std::string& tensor);  // counts as read; Error if it is missing

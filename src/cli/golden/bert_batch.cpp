@@ -6,7 +6,7 @@
 namespace megalith {
 namespace {
 
-// How many of each row's positions are real; they come first.
+// The number of tokens of each row, which come before its padding.
 std::vector<i32> lengths_of(const std::vector<i32>& mask, i64 seq_length) {
   std::vector<i32> out;
   for (auto row = mask.begin(); row != mask.end(); row += seq_length) {
@@ -22,7 +22,7 @@ std::vector<i32> ints_or(GoldenFile& golden, const std::string& name, i64 count,
   return golden.has(name) ? golden.ints(name) : std::vector<i32>(size_t(count), otherwise);
 }
 
-// What a class of transformers need not be given is what it takes then: one type, and no padding.
+// Defaults of transformers: one token type, and no padding.
 Batch of_text(GoldenFile& golden, const std::string& at, const char* text, const char* types, const char* mask) {
   Batch b;
   const Shape& shape = golden.shape(at + text);

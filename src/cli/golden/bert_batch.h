@@ -1,20 +1,20 @@
-// Batches of golden cases of BERT, as our model reads them.
+// Batches of golden BERT cases in our model's form.
 #pragma once
 #include "cli/golden/golden_file.h"
 
 namespace megalith {
 
-// batchI.text, types, labels, loss_mask, padding_mask [b,s] and is_random [b], as Megatron's samples.
+// batchI.text, types, labels, loss_mask, padding_mask [b,s] and is_random [b], as in Megatron's samples.
 Batch megatron_bert_batch(GoldenFile& golden, int i);
 
-// batchI.input_ids, token_type_ids, attention_mask, labels (-100: not predicted) [b,s] and, of a model of pairs,
-// next_sentence_label [b], as transformers reads them.
+// batchI.input_ids, token_type_ids, attention_mask, labels (-100: masked) [b,s], and next_sentence_label [b] for a
+// model of pairs, as in transformers.
 Batch hf_bert_batch(GoldenFile& golden, int i, bool pairs);
 
-// How many tokens of the batch count in the loss.
+// The number of tokens in the loss.
 double counted_tokens(const Batch& batch);
 
-// Whether some sequence has this token among those that are real.
+// Whether a sequence has this token before its padding.
 bool has_token(const Batch& batch, i64 id);
 
 }  // namespace megalith

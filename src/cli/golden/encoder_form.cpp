@@ -28,7 +28,7 @@ double sum_of_squares(const std::vector<float>& values) {
   return sum;
 }
 
-// Of values [b,s,n] those of each row's first lengths[b] positions.
+// Of values [b,s,n] each row's first lengths[b] positions.
 std::vector<float> real_rows(const std::vector<float>& values, const Batch& batch) {
   const i64 n = i64(values.size()) / (batch.sequences * batch.seq_length);
   std::vector<float> out;
@@ -39,7 +39,7 @@ std::vector<float> real_rows(const std::vector<float>& values, const Batch& batc
   return out;
 }
 
-// Cross entropies where the mask counts, of logits [b,s,v].
+// Cross entropies of logits [b,s,v] where the mask is set.
 std::vector<float> token_losses(const std::vector<float>& logits, const Batch& batch) {
   const std::vector<float>& mask = batch.floats("loss_mask");
   const size_t v = logits.size() / mask.size();
@@ -75,7 +75,7 @@ class EncoderForm {
     gradients();
     train();
     weights_after();
-    golden_.skip("batch");  // of a model without the binary head: is_random
+    golden_.skip("batch");  // for a model without the binary head: is_random
     for (const std::string& name : golden_.unread()) report_.lacks(name);
     return report_.ok();
   }
@@ -109,13 +109,13 @@ class EncoderForm {
                  kEncoderBounds.logits);
   }
 
-  // The gradient of a key's bias, 0 in mathematics, is a part of linear_qkv's.
+  // The gradient of a key's bias is 0 in exact arithmetic, and is part of linear_qkv's.
   void gradients() {
     model_.run("micro-batch", first_, true);
     const double scale = 1 / counted_tokens(first_);
     for (const std::string& name : golden_.names("grad.")) {
       const auto theirs = names_.find(name);
-      if (!theirs) continue;  // told as lacking
+      if (!theirs) continue;  // reported as missing
       report_.line("gradient " + name,
                    relative(model_.gradient(names_.mapping(), *theirs, scale), golden_.floats("grad." + name)),
                    kEncoderBounds.gradient);
@@ -144,8 +144,8 @@ class EncoderForm {
     }
   }
 
-  // Adam divides a gradient by its own size: where it is rounding alone, so is the step. So is a key's bias without
-  // rope, which adds the same to all scores of a query.
+  // Adam divides a gradient by its own size. If the gradient is rounding noise, so is the step. A key's bias without
+  // rope is such a case: it adds the same to all scores of a query.
   bool is_rounding(const std::string& name) const {
     return name.ends_with("linear_qkv.bias") &&
            case_.model.position_embedding_type == PositionEmbedding::learned_absolute;

@@ -1,6 +1,6 @@
-// A case of a model with an encoder that Megatron Core made (shared/fixtures/make_megatron_encoder_fixtures.py):
-// config.json has "model" and the flags, weights.safetensors the names of torch_dist with layers apart.
-// golden.safetensors has one batch's logits, losses and all gradients, then ten AdamW steps of a batch each.
+// A case of an encoder model from Megatron Core (shared/fixtures/make_megatron_encoder_fixtures.py). config.json has
+// "model" and the flags; weights.safetensors has the names of torch_dist, one tensor per layer. golden.safetensors
+// has the logits, losses and all gradients of one batch, then ten AdamW steps of one batch each.
 #pragma once
 #include <string>
 
@@ -10,7 +10,8 @@ namespace megalith {
 
 bool is_encoder_case(const std::string& dir);
 
-// Prints a line a quantity; whether all are within their bounds. What the file has and our model lacks is out of them.
+// Prints a line for each quantity. Returns whether all are within their bounds. A quantity that our model lacks is
+// not.
 bool holds_encoder(const std::string& dir, const Backend& backend);
 
 }  // namespace megalith

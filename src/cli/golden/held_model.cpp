@@ -18,14 +18,14 @@ HeldModel::HeldModel(const Backend& backend, const HeldSpec& held) : optimizer_(
   spec.mode.precision = held.precision;
   spec.evaluate = spec.keep_outputs = true;
   spec.keep_training_outputs = held.training_outputs;
-  spec.passes_off = {"mark-rows"};  // gradients are read as a whole
+  spec.passes_off = {"mark-rows"};  // gradients are read whole
   step_ = plan_step(spec, backend);
   interpreter_ = backend.make_interpreter(step_.plan, Coord{});
   state_ = std::make_unique<ModelState>(step_, *interpreter_);
 }
 
 void HeldModel::run(const std::string& program, const Batch& batch, bool first) {
-  Batch all = batch;  // of a step whose micro-batches have masks alike
+  Batch all = batch;  // of a step whose micro-batches have equal masks
   for (auto& [name, counts] : step_counts({&batch, 1}, step_.inputs)) all.floats(name) = std::move(counts);
   Feed(step_.plan, step_.inputs, *interpreter_, Coord{})(all);
   interpreter_->run(step_.plan.index_of(program), first);
@@ -115,7 +115,7 @@ std::vector<float> HeldModel::tensor(const std::string& name) const {
   const auto t = std::ranges::find(state_->tensors(), name, &StateTensor::name);
   check(t != state_->tensors().end(), "our model has no tensor {}", name);
   std::vector<float> out(size_t(count(t->shape)));
-  for (const StatePiece& piece : state_->pieces(*t)) state_->read(piece, 0, out);  // one rank holds it in one piece
+  for (const StatePiece& piece : state_->pieces(*t)) state_->read(piece, 0, out);  // one rank has it in one piece
   return out;
 }
 

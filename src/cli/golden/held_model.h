@@ -15,7 +15,7 @@ struct HeldSpec {
   OptimizerConfig optimizer;
   i64 batch = 1;  // sequences of a micro-batch
   Precision precision = {};
-  bool training_outputs = false;  // the model's outputs are those of its training programs too
+  bool training_outputs = false;  // training programs also give the model's outputs
 };
 
 class HeldModel {
@@ -25,19 +25,19 @@ class HeldModel {
   ModelState& state() { return *state_; }
   const PlannedStep& step() const { return step_; }
   void run(const std::string& program, const Batch& batch, bool first);
-  // Adam's step number `step`, from 1 on, with the optimizer's own rates.
+  // Sets the number of Adam's step, from 1 on, and the optimizer's rates.
   void write_rates(i64 step);
 
-  // Of the program's last run.
+  // From the program's last run.
   std::vector<double> scalars(const std::string& program, const std::string& output) const;
-  const Type* find_output(const std::string& program, const std::string& name) const;    // nullptr: there is none
+  const Type* find_output(const std::string& program, const std::string& name) const;    // nullptr if there is none
   std::vector<float> output(const std::string& program, const std::string& name) const;  // row-major
   std::vector<float> logits(const std::string& program, i64 vocab_size) const;           // [b,s,v]
-  // Sums over the micro-batches so far: "loss_sum" and "token_sum"; and one number of the step's tally.
+  // Sums over the micro-batches so far: "loss_sum" and "token_sum". Then one number of the step's tally.
   double sum(const std::string& leaf) const;
   double tallied(const std::string& name) const;
 
-  // Of our parameters and other tensors of the state, as one tensor of another program's file.
+  // Our parameters and other tensors of the state, as one tensor of another program's file.
   std::vector<float> gradient(const TensorMapping& mapping, size_t theirs, double scale) const;
   std::vector<float> weight(const TensorMapping& mapping, size_t theirs) const;
   std::vector<float> tensor(const std::string& ours) const;

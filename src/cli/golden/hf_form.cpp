@@ -24,12 +24,12 @@ namespace {
 
 constexpr int kHfSteps = 10;
 
-// A number is off by at most u of itself: in bf16 2^-8, half of epsilon, in f16 2^-11; u / sqrt(3) in the quadratic
-// mean. A logit has behind it about 15 roundings a layer (weights, norms, products, attention, activation, residuals)
-// and 5 around the layers; independent, they add up in squares: sqrt(n) u / sqrt(3), and sqrt(3) of margin leave
-// sqrt(n) u. A gradient goes the way twice, forth and back. Losses and norms are means, over the batch's tokens at
-// least: signs cancel, and four times the error of a mean of independent ones is left for those that are not.
-// A decoder's layer with cross-attention has half as many again.
+// A number is off by at most u of itself (bf16: 2^-8, half of epsilon; f16: 2^-11), and by u / sqrt(3) in the root
+// mean square. A logit results from n roundings: about 15 a layer (weights, norms, products, attention, activation,
+// residuals) and 5 more. Independent errors add in squares to sqrt(n) u / sqrt(3); the bound is sqrt(n) u, a margin
+// of sqrt(3). A gradient passes forward and backward, so it has twice as many. Losses and norms are means over the
+// batch's tokens at least, where signs cancel. Their bound is four times the error of a mean of independent errors. A
+// decoder layer with cross-attention has half as many roundings more.
 Bounds narrow_bounds(DType compute, const ModelConfig& m, i64 tokens) {
   const double layers = double(m.num_layers) + (m.is_t5() ? 1.5 * double(m.t5.decoder_num_layers) : 0);
   const double logits = (compute == DType::bf16 ? 0x1p-8 : 0x1p-11) * std::sqrt(15.0 * layers + 5),
@@ -55,7 +55,7 @@ class HfForm {
     spec.precision = precision_of(hf_.model, compute);
     if (compute != DType::f32) bounds_ = narrow_bounds(compute, hf_.model, i64(tokens_));
     spec.model.padded_vocab_size = 0;
-    spec.model.moe.router_bias_update_rate = 0;  // transformers leaves it as it is
+    spec.model.moe.router_bias_update_rate = 0;  // transformers leaves it unchanged
     spec.model.seq_length = first.seq_length;
     if (hf_.model.is_t5()) spec.model.t5.decoder_seq_length = golden_.shape("batch0.labels").at(1);
     spec.model.resolve();
@@ -69,7 +69,7 @@ class HfForm {
     gradients();
     if (is_bert() && any_padding_in_text())
       fmt::print(
-          "      the padding is a part of the text: transformers gives its lookups no gradient, so steps differ\n");
+          "      the text contains the padding token: transformers gives its lookups no gradient, so steps differ\n");
     else
       train();
     return report_.ok();
@@ -93,9 +93,9 @@ class HfForm {
     report_.line("loss", std::abs(loss - golden_.floats("loss")[0]), bounds_.loss);
   }
 
-  // Our gradients, packed into the tensors of the Hugging Face files by the same mapping as the weights: q, k and v of
-  // a fused weight are one quantity there. The key bias alone would compare rounding noise with rounding noise: its
-  // exact gradient is zero without rope.
+  // Our gradients, packed like the weights into the tensors of Hugging Face files: q, k and v of a fused weight are
+  // one quantity. The key bias alone would compare rounding noise with rounding noise, because without rope its exact
+  // gradient is zero.
   void gradients() {
     const Batch first = batch(0);
     model_->run("micro-batch", first, true);
@@ -111,7 +111,7 @@ class HfForm {
     }
   }
 
-  // A key's own bias adds the same to all scores of a query: its gradient is 0, and rounding on both sides.
+  // A key's own bias adds the same to all scores of a query. Its gradient is 0, up to rounding on both sides.
   static bool is_zero(const std::string& name) { return name.ends_with(".self.key.bias"); }
   static constexpr double kNoise = 1e-6;
 
@@ -123,7 +123,7 @@ class HfForm {
     return is_bert() ? hf_bert_batch(golden_, i, has_pairs()) : golden_.batch(i);
   }
 
-  // transformers' classes of BERT give the row of the padding no gradient where it is looked up.
+  // BERT classes of transformers give no gradient to lookups of the padding's row.
   bool drops_padding(const Batch& first) const {
     return is_bert() && !hf_.pad_token_ids.empty() && has_token(first, hf_.pad_token_ids[0]);
   }
@@ -165,7 +165,7 @@ class HfForm {
   std::string dir_;
   GoldenFile golden_;
   HfConfig hf_;
-  double tokens_ = 0;  // of a batch, that count
+  double tokens_ = 0;  // of a batch, in the loss
   Bounds bounds_ = kF32Bounds;
   std::unique_ptr<HeldModel> model_;
   Report report_;

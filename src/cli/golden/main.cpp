@@ -1,7 +1,7 @@
-// golden-check DIR: holds our model against one that another program made. DIR has config.json, model.safetensors and
-// golden.safetensors, in the form of Hugging Face transformers (hf_form.h) or of Megatron Core (megatron_form.h). One
-// line a quantity with its error; exit 0 only if all are within their bounds. --device cpu|cuda; --bf16 and --fp16
-// compute in those, within wider bounds.
+// golden-check DIR: compares our model with results of another program. DIR has config.json, model.safetensors and
+// golden.safetensors, in the form of Hugging Face transformers (hf_form.h) or of Megatron Core (megatron_form.h). It
+// prints one line a quantity with its error. It exits with 0 only if all are within their bounds. --device cpu|cuda;
+// --bf16 and --fp16 compute in these types, with wider bounds.
 #include "base/one_line.h"
 #include "ckpt/tensors/safetensors.h"
 #include "cli/golden/encoder_form.h"
@@ -31,9 +31,10 @@ bool holds(const std::string& dir, const Flags& flags) {
   check(!flags.bf16 || !flags.fp16, "--fp16 and --bf16 contradict each other: give one");
   const DType compute = flags.bf16 ? DType::bf16 : flags.fp16 ? DType::f16 : DType::f32;
   check(!is_megatron || compute == DType::f32,
-        "--{}: {} is of Megatron's form, which is held in f32 only: leave the flag out", flags.bf16 ? "bf16" : "fp16",
+        "--{}: {} has Megatron's form, which is checked in f32 only: leave the flag out", flags.bf16 ? "bf16" : "fp16",
         dir);
-  TensorFiles::open_file(dir + "/golden.safetensors");  // what is not there is told before a device is
+  TensorFiles::open_file(dir +
+                         "/golden.safetensors");  // first, so that a missing file is an error before the device opens
   const std::unique_ptr<Backend> backend = make_backend(flags.device);
   if (!is_megatron) return holds_hf(dir, compute, *backend);
   return is_encoder_case(dir) ? holds_encoder(dir, *backend) : holds_megatron(dir, *backend);

@@ -11,14 +11,14 @@ namespace {
 
 using nlohmann::json;
 
-// The one that the generators use; as they write it, and as flags.
+// The optimizer of the generators: in their own words, and as flags.
 constexpr const char* kOptimizer =
     "AdamW lr 1e-3 betas 0.9,0.95 eps 1e-8 weight_decay 0.1 on matrices and 0 on vectors, clip 1.0";
 constexpr const char* kOptimizerFlags[] = {"--lr",       "1e-3", "--adam-beta1",   "0.9", "--adam-beta2", "0.95",
                                            "--adam-eps", "1e-8", "--weight-decay", "0.1", "--clip-grad",  "1.0"};
 constexpr const char* kEncoderOptimizer =
     "AdamW lr 1e-3 betas 0.9,0.95 eps 1e-8, weight_decay 0.1 on tensors of 2 dims and more";
-// Asked for in every run; the check has batches of its own.
+// Flags of every run. The check has its own batches.
 constexpr const char* kRunFlags[] = {"--mock-data", "--train-iters", "3", "--eval-iters", "0"};
 
 json read_config(const std::string& dir) {
@@ -29,12 +29,12 @@ json read_config(const std::string& dir) {
 
 std::string word_of(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-// A switch, a value, several values; --moe-layer-freq takes a list as one word.
+// A switch, a value or several values. --moe-layer-freq takes a list as one word.
 void add_words(const std::string& name, const json& value, std::vector<std::string>& words) {
   if (value.is_boolean() && !value.get<bool>()) return;
   words.push_back("--" + name);
   if (value.is_boolean()) {
-    if (name == "no-bias-gelu-fusion") words.push_back("--gelu");  // without its fused kernel Megatron's is exact
+    if (name == "no-bias-gelu-fusion") words.push_back("--gelu");  // without its fused kernel Megatron's GELU is exact
   } else if (value.is_array() && name != "moe-layer-freq") {
     for (const json& v : value) words.push_back(word_of(v));
   } else {
@@ -51,9 +51,9 @@ Options options_of(std::vector<std::string> words) {
   return parse_options(int(argv.size()), argv.data());
 }
 
-// What the generator of these cases writes beside plain flags.
+// What the generator of these cases writes in addition to plain flags.
 void add_encoder_words(const std::string& name, const json& value, std::vector<std::string>& words) {
-  if (name == "--spec" || name == "--transformer-impl") return;  // who computed it
+  if (name == "--spec" || name == "--transformer-impl") return;  // the implementation that computed it
   if (name.starts_with("position_embedding_type"))
     words.insert(words.end(), {"--position-embedding-type", value.get<std::string>()});
   else if (name.starts_with("retro_chunk_length"))

@@ -1,4 +1,4 @@
-// config.json of a case that Megatron Core made: its flags, and what else tells the case.
+// config.json of a Megatron Core case: its flags and its other settings.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,10 +12,10 @@ struct MegatronCase {
   ModelConfig model;  // resolved
   OptimizerConfig optimizer;
   int micro_batches = 1;                // of a step
-  std::vector<std::string> moe_layers;  // "layer1", "mtp0": in the order of the files' rows
+  std::vector<std::string> moe_layers;  // "layer1", "mtp0", in the order of the file's rows
 };
 
-// Of a model with an encoder (encoder_form.h).
+// A model with an encoder (encoder_form.h).
 struct EncoderCase {
   ModelConfig model;  // resolved
   OptimizerConfig optimizer;
@@ -23,11 +23,11 @@ struct EncoderCase {
 };
 
 bool is_megatron_case(const std::string& dir);
-// Error if a flag asks for what is not built, naming it.
+// Error, naming the flag, if a flag asks for a feature that is not built.
 MegatronCase read_megatron_case(const std::string& dir);
 EncoderCase read_encoder_case(const std::string& dir);
 
-// Of a case of Megatron's T5 (megatron_t5_form.h).
+// Whether it is a case of Megatron's T5 (megatron_t5_form.h).
 bool is_megatron_t5_case(const std::string& dir);
 struct MegatronT5Case {
   ModelConfig model;  // resolved

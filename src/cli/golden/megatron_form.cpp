@@ -69,7 +69,7 @@ class MegatronForm {
     return model;
   }
 
-  // Micro-batch by micro-batch with the first weights, and the gradients of all together.
+  // Each micro-batch with the initial weights, and the gradients of all together.
   void first_step() {
     const std::unique_ptr<HeldModel> model = fresh_model();
     const size_t M = size_t(case_.micro_batches);
@@ -88,12 +88,12 @@ class MegatronForm {
     for (const std::string& layer : case_.moe_layers) routing(model, layer);
   }
 
-  // A map may have places that only fill an expert up to its capacity: their weight is 0.
+  // A map may have entries that only fill an expert up to its capacity. Their weight is 0.
   void routing(const HeldModel& model, const std::string& layer) {
     const i64 experts = golden_.shape(layer + ".probs").at(1);
     const auto ours = routing_map(model, "micro-batch", layer, experts);
     const auto our_probs = routing_probs(model, "micro-batch", layer, experts);
-    if (!ours || !our_probs) return;  // told as lacking
+    if (!ours || !our_probs) return;  // reported as missing
     const std::vector<float> map = golden_.floats(layer + ".map"), probs = golden_.floats(layer + ".probs");
     double differences = std::abs(double(ours->size()) - double(map.size()));
     for (size_t i = 0; i < std::min(map.size(), ours->size()); ++i)
@@ -102,7 +102,7 @@ class MegatronForm {
     report_.line(layer + " weights of the choice", relative(*our_probs, probs), kBounds.logits);
   }
 
-  // What a term's sums have gained with the last micro-batch, as its mean.
+  // The mean that the last micro-batch added to a term's sums.
   static double gained(const TermSum& now, TermSum& before) {
     const double mean = (now.sum - before.sum) / (now.weight - before.weight);
     before = now;
@@ -122,7 +122,7 @@ class MegatronForm {
     }
   }
 
-  // Of the auxiliary values of all layers the mean over those with experts, as both programs log it.
+  // The mean of an auxiliary value over the layers with experts, as both programs log it.
   std::optional<double> golden_term(const std::string& name, size_t m, size_t M) {
     if (golden_.has("aux." + name))
       return sum_of(row(golden_.floats("aux." + name), m, M)) / double(case_.moe_layers.size());
@@ -138,7 +138,7 @@ class MegatronForm {
     double norm = 0;
     for (const std::string& name : golden_.names("grad.")) {
       const auto theirs = names_.find(name);
-      if (!theirs) continue;  // told as lacking
+      if (!theirs) continue;  // reported as missing
       const std::vector<float> ours = model.gradient(names_.mapping(), *theirs, scale);
       norm += squares(ours);
       report_.line("gradient " + name, relative(ours, golden_.floats("grad." + name)), kBounds.gradient);
@@ -147,7 +147,7 @@ class MegatronForm {
       report_.line("gradient norm", std::abs(std::sqrt(norm) / golden_.floats("grad_norm").at(0) - 1), kBounds.norm);
   }
 
-  // Where the router chooses otherwise then, the file has these logits too.
+  // If the router chooses differently in evaluation, the file also has these logits.
   void evaluation() {
     const std::unique_ptr<HeldModel> model = fresh_model();
     model->run("evaluate", golden_.batch(0), true);
@@ -179,7 +179,7 @@ class MegatronForm {
     weights_after(*model);
   }
 
-  // How many tokens chose each expert.
+  // The number of tokens that chose each expert.
   void count_tokens(const HeldModel& model, const char* program, std::map<std::string, std::vector<float>>& counts) {
     if (!golden_.has("tokens_per_expert")) return;
     const i64 experts = golden_.shape("tokens_per_expert").at(1);
@@ -201,7 +201,7 @@ class MegatronForm {
     biases(model, "expert_bias_after");
   }
 
-  // Of "layer1" decoder.layers.1, of "mtp0" mtp.layers.0.transformer_layer.
+  // "layer1" is decoder.layers.1; "mtp0" is mtp.layers.0.transformer_layer.
   static std::string bias_name(const std::string& layer) {
     if (layer.starts_with("mtp")) return "mtp.layers." + layer.substr(3) + ".transformer_layer.mlp.router.expert_bias";
     return "decoder.layers." + layer.substr(5) + ".mlp.router.expert_bias";
@@ -211,21 +211,21 @@ class MegatronForm {
     if (!golden_.has(quantity)) return;
     for (size_t i = 0; i < case_.moe_layers.size(); ++i) {
       const std::string& layer = case_.moe_layers[i];
-      if (!names_.find(bias_name(layer))) return;  // told as lacking
+      if (!names_.find(bias_name(layer))) return;  // reported as missing
       report_.line(fmt::format("{} {}", layer, quantity),
                    relative(model.tensor(bias_name(layer)), row(golden_.floats(quantity), i, case_.moe_layers.size())),
                    kBounds.weights);
     }
   }
 
-  // Vectors whole, and of every parameter the sum of squares.
+  // Whole vectors, and the sum of squares of every parameter.
   void weights_after(const HeldModel& model) {
     constexpr std::string_view kSquares = "sumsq.";
     for (const std::string& rest : golden_.names("after3.")) {
       const bool summed = rest.starts_with(kSquares);
       const std::string name = summed ? rest.substr(kSquares.size()) : rest;
       const auto index = names_.find(name);
-      if (!index) continue;  // told as lacking
+      if (!index) continue;  // reported as missing
       const std::vector<float> ours = model.weight(names_.mapping(), *index), theirs = golden_.floats("after3." + rest);
       const double error = summed ? std::abs(squares(ours) / theirs.at(0) - 1) : relative(ours, theirs);
       report_.line(fmt::format("after three steps {}{}", summed ? "squares of " : "", name), error, kBounds.weights);

@@ -1,6 +1,6 @@
-// A case that Megatron Core made (tests/golden/make_megatron.py): config.json has its flags, model.safetensors its
-// parameters' names. golden.safetensors has batches of several micro-batches a step. Of each micro-batch of a step it
-// has logits, losses, auxiliary values and the router's choices. Then come all gradients of the step, and three AdamW
+// A case from Megatron Core (tests/golden/make_megatron.py). config.json has its flags; model.safetensors has its
+// parameters. golden.safetensors has batches of several micro-batches a step. For each micro-batch of a step it has
+// logits, losses, auxiliary values and the router's choices. Then it has all gradients of the step, and three AdamW
 // steps.
 #pragma once
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace megalith {
 
-// Prints a line a quantity; whether all are within their bounds. What the file has and our model lacks is out of them.
+// Prints a line for each quantity. Returns whether all are within their bounds. A quantity that our model lacks is
+// not.
 bool holds_megatron(const std::string& dir, const Backend& backend);
 
 }  // namespace megalith

@@ -18,7 +18,7 @@ namespace {
 constexpr int kRetroSteps = 10;
 constexpr Bounds kRetroBounds = kF32Bounds;
 
-// text [b,s+1]: a token's label is the one behind it. All count.
+// text [b,s+1]: a token's label is the next token. All count.
 Batch retro_batch(GoldenFile& golden, int i) {
   const std::string at = fmt::format("batch{}.", i);
   const Shape& shape = golden.shape(at + "text");
@@ -97,7 +97,7 @@ class RetroForm {
     const double scale = 1 / double(first_.sequences * first_.seq_length);
     for (const std::string& name : golden_.names("grad.")) {
       const auto theirs = names_.find(name);
-      if (!theirs) continue;  // told as lacking
+      if (!theirs) continue;  // reported as missing
       report_.line("gradient " + name,
                    relative(model_.gradient(names_.mapping(), *theirs, scale), golden_.floats("grad." + name)),
                    kRetroBounds.gradient);
@@ -117,7 +117,7 @@ class RetroForm {
     }
   }
 
-  // Vectors whole, and of every parameter the sum of squares.
+  // Whole vectors, and the sum of squares of every parameter.
   void weights_after() {
     const std::vector<float> sums = golden_.floats("after10.sumsq");
     for (size_t i = 0; i < case_.squares_order.size(); ++i) {

@@ -1,5 +1,5 @@
-// A case that Megatron Core's RETRO made: config.json has its flags, weights.safetensors its parameters.
-// golden.safetensors has ten batches of texts with neighbours, the first one's logits, losses and gradients, and ten
+// A case from Megatron Core's RETRO. config.json has its flags; weights.safetensors has its parameters.
+// golden.safetensors has ten batches of texts with neighbours, the logits, losses and gradients of the first, and ten
 // AdamW steps.
 #pragma once
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace megalith {
 
-// Prints a line a quantity; whether all are within their bounds. What the file has and our model lacks is out of them.
+// Prints a line for each quantity. Returns whether all are within their bounds. A quantity that our model lacks is
+// not.
 bool holds_megatron_retro(const std::string& dir, const Backend& backend);
 
 }  // namespace megalith

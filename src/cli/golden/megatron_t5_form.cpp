@@ -47,7 +47,7 @@ class T5Form {
   }
 
  private:
-  // Rows of padding see other keys there.
+  // Rows of padding attend to other keys there.
   std::vector<float> of_tokens(const std::vector<float>& logits) {
     const std::vector<float> there = golden_.floats("batch0.dec_mask");
     const i64 width = i64(logits.size() / there.size());
@@ -99,7 +99,7 @@ class T5Form {
     return model_.weight(names_.mapping(), *index);
   }
 
-  // Vectors whole, and of every parameter the sum of squares.
+  // Whole vectors, and the sum of squares of every parameter.
   void weights_after() {
     for (const std::string& name : golden_.names("after10.")) {
       if (name == "sumsq" || holds_key_biases(name)) continue;
@@ -121,7 +121,7 @@ class T5Form {
   GoldenFile golden_;
   MegatronNames names_;
   HeldModel model_;
-  double tokens_ = 0;  // of the first batch, that count
+  double tokens_ = 0;  // of the first batch, in the loss
   Report report_;
 };
 

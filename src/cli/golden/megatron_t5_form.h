@@ -1,5 +1,5 @@
-// A case that Megatron Core's T5 made: config.json has its flags, weights.safetensors its parameters.
-// golden.safetensors has ten batches of pairs of texts, the first one's logits, loss and gradients, and ten AdamW
+// A case from Megatron Core's T5. config.json has its flags; weights.safetensors has its parameters.
+// golden.safetensors has ten batches of pairs of texts, the logits, loss and gradients of the first, and ten AdamW
 // steps.
 #pragma once
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace megalith {
 
-// Prints a line a quantity; whether all are within their bounds.
+// Prints a line for each quantity. Returns whether all are within their bounds.
 bool holds_megatron_t5(const std::string& dir, const Backend& backend);
 
 }  // namespace megalith

@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// By the names that the file has, where layer implementations differ.
+// By the names in the file, which differ between layer implementations.
 static TensorMapping mapping_of(const std::string& path, const ModelConfig& model) {
   const TensorFiles files = TensorFiles::open_file(path);
   const auto has = [&](const std::string& name) { return files.find(name) != nullptr; };

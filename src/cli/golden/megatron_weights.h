@@ -1,4 +1,4 @@
-// Tensors of a case of Megatron Core, by the names of its modules, and ours.
+// Tensors of a Megatron Core case by its module names, and ours.
 #pragma once
 #include <map>
 
@@ -10,12 +10,12 @@ namespace megalith {
 
 class MegatronNames {
  public:
-  // Error if the tensors of the file `path` are not those of the model.
+  // Error if the tensors of the file `path` do not fit the model.
   MegatronNames(const std::string& path, const ModelConfig& model);
 
   void load(ModelState& model) const;
   const TensorMapping& mapping() const { return mapping_; }
-  // The index of a tensor that the file calls so, in mapping().theirs; none: the model has no such tensor.
+  // The index in mapping().theirs of a tensor with this name in the file. Empty: the model has no such tensor.
   std::optional<size_t> find(const std::string& name) const;
 
  private:

@@ -1,12 +1,12 @@
-// What golden-check says: a line for each quantity that it held, with its error and its bound.
+// The output of golden-check: a line for each quantity, with its error and its bound.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace megalith {
 
-// Largest errors: of the logits relative to their size, of a loss, of each gradient relative to its size. Of the
-// training steps: of the losses, of the relative gradient norms, of the weights after them relative to their size.
+// The largest allowed errors: of logits relative to their size, of a loss, of each gradient relative to its size. For
+// training steps: of losses, of relative gradient norms, of the final weights relative to their size.
 struct Bounds {
   double logits, loss, gradient, train_loss, norm, weights;
 };
@@ -24,7 +24,7 @@ class Report {
   bool ok_ = true;
 };
 
-// |a - b| / |b|, of vectors of one size; infinite if they are not. 0 if |a - b| is at most `noise`.
+// |a - b| / |b| of vectors of equal size; infinite for different sizes. 0 if |a - b| is at most `noise`.
 double relative(const std::vector<float>& a, const std::vector<float>& b, double noise = 0);
 
 }  // namespace megalith

@@ -5,7 +5,7 @@ namespace {
 
 using Rows = std::optional<std::vector<float>>;
 
-// `values` of each slot, at its expert; of rows of all experts themselves.
+// `values` of each slot, at its expert. Rows of all experts stay unchanged.
 std::vector<float> spread(const std::vector<float>& choice, const std::vector<float>& values, i64 slots, i64 experts) {
   if (slots == experts) return values;
   std::vector<float> out(choice.size() / size_t(slots) * size_t(experts));

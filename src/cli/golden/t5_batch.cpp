@@ -6,7 +6,7 @@
 namespace megalith {
 namespace {
 
-// Padding stands behind all that exists, so a sum tells a length.
+// Padding follows all tokens, so a sum gives a length.
 Batch encoder_text(GoldenFile& golden, const std::string& at, const char* text, const char* mask) {
   Batch b;
   const Shape& shape = golden.shape(at + text);

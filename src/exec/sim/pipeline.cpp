@@ -182,7 +182,7 @@ class Player {
     std::string waits;
     for (int s = 0; s < spec_.schedule.stages; ++s)
       if (!finished(s)) waits += (waits.empty() ? "" : "; ") + wait_of(s);
-    check(waits.empty(), "the pipeline stands still: {}: change the order of their tasks", waits);
+    check(waits.empty(), "the pipeline is deadlocked: {}: change the order of their tasks", waits);
     for (int kind = 0; kind < 2; ++kind)
       for (int s = 0; s < spec_.schedule.stages; ++s)
         if (channels_[kind][s].waiting())

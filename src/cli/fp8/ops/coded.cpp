@@ -15,7 +15,7 @@ std::vector<float> turned_scales(const std::vector<float>& scales, i64 rows) {
   return out;
 }
 
-// The op's box and scales are of the order that the cast saw.
+// The op's box and scales have the order of its input.
 Shape box_of(const CodedMatrix& m) { return m.turned ? Shape{m.width, m.height} : Shape{m.height, m.width}; }
 
 std::vector<Array> op_inputs(const CodedMatrix& m) {

@@ -1,4 +1,4 @@
-// One layer's casts and products by each recipe of fp8.
+// The casts and products of one layer for each fp8 recipe.
 #include "cli/fp8/ops/checks.h"
 #include "quant/blocks.h"
 #include "quant/e8m0.h"
@@ -26,7 +26,7 @@ CodedBoth hold_tensor(const OpCheck& c, const std::string& name, Fp8 format, con
   return q;
 }
 
-// 1 x 128 or 1 x 32, of v and of its transpose.
+// 1 x 128 or 1 x 32 blocks, of v and of its transpose.
 CodedMatrix rows_by_op(const OpCheck& c, Scaling scaling, i64 block, Fp8 format, const Values& v, bool turned) {
   const Shape box = turned ? Shape{block, 1} : Shape{1, block};
   const CodedBoth q = coded_by_op(c.ops, {.format = code_format(format), .scaling = scaling, .box = box}, v);
@@ -59,7 +59,7 @@ CodedMatrix hold_mx_rows(const OpCheck& c, const std::string& name, Fp8 format, 
   const std::string t = turned ? "_t" : "";
   hold_matrix(c, name, t, format, q);
   std::vector<u8> codes;
-  for (const float s : q.scale_inv) codes.push_back(quant::E8M0::encode_up(s));  // of a power of two: its own
+  for (const float s : q.scale_inv) codes.push_back(quant::E8M0::encode_up(s));  // a power of two has its own
   c.held.equal<u8>(name + "/e8m0" + t, {q.rows, q.cols / quant::kMxBlock}, codes);
   if (tiles) c.held.lacks(name + "/e8m0" + t + "_tiles", kOrderIsTheProducts);
   return q;

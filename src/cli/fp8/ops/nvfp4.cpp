@@ -21,14 +21,14 @@ NvCoded nv_by_op(const OpCheck& c, bool squares, const Values& v) {
   return {coded_by_op(c.ops, op, v, {amax}), amax.as<float>()[0]};
 }
 
-// The ue4m3 of a box, of which the op gives decode(code) / factor; 0xff: it is none.
+// The ue4m3 code of a box's scale. The op gives decode(code) / factor. 0xff: no code.
 u8 nv_code_of(float scale_inv, float inverse) {
   for (u32 code = 0; code < 0x7f; ++code)
     if (quant::E4M3::decode(code) * inverse == scale_inv) return u8(code);
   return 0xff;
 }
 
-// The file has two codes a byte, and the scales of squares once for each row. `t`: "_t" of a transpose.
+// The file has two codes a byte, and the scales of square blocks repeated for each row. `t`: "_t" for a transpose.
 void hold_nv(const OpCheck& c, const std::string& name, const std::string& t, const NvCoded& nv) {
   const CodedMatrix& m = nv.q.as_is;
   const i64 across = m.cols / kNvBlock;
@@ -50,7 +50,7 @@ CodedMatrix hold_nv_rows(const OpCheck& c, const std::string& name, const Values
   return nv.q.as_is;
 }
 
-// Within the rounding of sums and to bf16; the codes are made of the file's.
+// Values may differ by the rounding of sums and to bf16. The codes must follow from the file's values.
 CodedMatrix hold_nv_rotated(const OpCheck& c, const std::string& name, const Values& v) {
   const std::string key = name + "/rotated_t";
   const Values theirs = {c.file.read<bf16>(key, {v.cols, v.rows}), v.cols, v.rows}, plain = v.transposed();
@@ -78,7 +78,7 @@ void check_nvfp4_by_ops(const OpCheck& c) {
   for (size_t i = 0; i < 256; ++i) turned[i] = columns[i % 16 * 16 + i / 16];
   c.held.equal<double>("hadamard", {16, 16}, turned);
   for (const char* name : {"x", "low", "high", "p_high"})
-    c.held.lacks(fmt::format("stochastic/{}", name), "an op rounds by random bits, and tells no probabilities");
+    c.held.lacks(fmt::format("stochastic/{}", name), "an op rounds by random bits, and gives no probabilities");
 }
 
 }  // namespace megalith::fp8

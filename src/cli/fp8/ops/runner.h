@@ -1,4 +1,4 @@
-// Ops, each by itself, as training runs them on a device.
+// Runs single ops on a device, as training does.
 #pragma once
 #include <cstring>
 #include <span>
@@ -29,11 +29,11 @@ Array array_of(DType dtype, const Shape& shape, const std::vector<T>& values) {
 
 class OpRunner {
  public:
-  explicit OpRunner(const std::string& device);  // "cpu" or "cuda"; Error if it cannot be had
+  explicit OpRunner(const std::string& device);  // "cpu" or "cuda"; Error if the device is not available
 
-  // The op's results. What it changes in place is a result; `ins` stay.
+  // The op's results. A value that the op changes in place is a result; `ins` stay unchanged.
   std::vector<Array> run(const AnyOp& op, const std::vector<Array>& ins) const;
-  // Several ops of one input each, in one program: their results `result`.
+  // Several ops with one input each, in one program. Returns each one's result number `result`.
   std::vector<Array> run_all(const std::vector<std::pair<AnyOp, std::vector<Array>>>& ops, size_t result) const;
   bool is_gpu() const { return backend_->name() != "cpu"; }
 

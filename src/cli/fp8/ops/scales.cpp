@@ -17,7 +17,7 @@ using quant::Fp8;
 constexpr Fp8 kCodeFormats[] = {Fp8::e4m3, Fp8::e5m2};
 const char* word_of(Fp8 format) { return format == Fp8::e4m3 ? "e4m3" : "e5m2"; }
 
-// Codes by the scale 1.
+// Codes with the scale 1.
 template <class T>
 void hold_casts(const OpCheck& c, const std::string& name, DType dtype, const std::vector<T>& x) {
   const Shape shape = {i64(x.size())};
@@ -29,7 +29,7 @@ void hold_casts(const OpCheck& c, const std::string& name, DType dtype, const st
   }
 }
 
-// What a product sees of each code: times 1, with zeros beside it.
+// The value of each code in a product: times 1, with zeros around it.
 void hold_code_values(const OpCheck& c, const std::string& name, CodeFormat format, u8 one, i64 codes) {
   constexpr i64 kSum = 16;
   const CodeFormat w_format = format == CodeFormat::e2m1 ? format : CodeFormat::e4m3;
@@ -47,7 +47,7 @@ void hold_code_values(const OpCheck& c, const std::string& name, CodeFormat form
   c.held.same_numbers("value/" + name, {codes}, first);
 }
 
-// Of amax, by boxes that are full of it. What is not finite is told by NaN, where the rule alone has a scale.
+// The scale from amax, by boxes filled with it. A non-finite amax gives NaN, although the rule alone has a scale.
 template <class Rule>
 std::vector<float> scales_of_boxes(const OpCheck& c, const std::vector<float>& amax, Fp8 format, Scaling scaling,
                                    Rule&& rule) {
@@ -74,7 +74,7 @@ std::vector<float> scales_of_tensors(const OpCheck& c, const std::vector<float>&
   return out;
 }
 
-// A step of the states of delayed scaling of n tensors. They are the columns of layers; e5m2 is the last column's.
+// One step of the delayed-scaling states of n tensors. They are the columns of layers; e5m2 is the last column.
 class DelayedStates {
  public:
   DelayedStates(const OpCheck& c, Fp8 format, bool largest, i64 slots, int margin, std::vector<float> scale)
@@ -99,7 +99,7 @@ class DelayedStates {
     const std::vector<Array> got = c_.ops.run(op_, ins);
     for (size_t i = 0; i < states_.size(); ++i) states_[i] = got[i].as<float>();
   }
-  // row 0: scales; the others the history.
+  // Row 0: scales. Other rows: the history.
   std::vector<float> row(i64 r) const {
     std::vector<float> out;
     for (size_t i = 0; i < n_; ++i) out.push_back(states_[i / each_][size_t(3 * r) + column(i)]);
@@ -137,7 +137,7 @@ void hold_moves(const OpCheck& c, const DelayedSetting& s, const std::string& ke
   c.held.equal<float>(key + "/history_after", {updates, s.slots, tensors}, moved);
 }
 
-// Casts of one tensor again and again; each gives the amax by which the scale moves.
+// Repeated casts of one tensor. The amax of each moves the scale.
 void hold_run_by_op(const OpCheck& c) {
   const Shape shape = c.file.shape("run/x", 2);
   const std::vector<bf16> x = c.file.read<bf16>("run/x", shape);
@@ -157,7 +157,7 @@ void hold_run_by_op(const OpCheck& c) {
   }
   c.held.codes("run/e4m3", shape, Fp8::e4m3, codes);
   c.held.equal<float>("run/scale", {shape[0]}, scales);
-  c.held.lacks("run/saturated", "no op counts what a cast cuts down");
+  c.held.lacks("run/saturated", "no op counts the values that a cast saturates");
 }
 
 }  // namespace
@@ -197,7 +197,7 @@ void check_scales_by_ops(const OpCheck& c) {
     const auto format = take_format(rest);
     const auto margin = take_count(rest, "margin");
     const auto old = take_number(rest, "old");
-    if (!format || !margin || !old || !rest.empty()) continue;  // told as a tensor that no check knows
+    if (!format || !margin || !old || !rest.empty()) continue;  // reported as an unknown tensor
     DelayedStates states(c, *format, false, 1, int(*margin), std::vector<float>(amax.size(), *old));
     states.move(amax);
     c.held.equal<float>("delayed/" + name, shape, states.row(0));

@@ -155,7 +155,7 @@ GemmChoices::GemmChoices(std::string file, std::string machine) : file_(std::mov
   if (file_.empty()) return;
   Content content = read(file_);
   if (content.kind == Content::kDamaged)
-    log::warn("the file of product algorithms {} is damaged: measuring them anew", file_);
+    log::warn("the file of product algorithms {} is damaged: measuring them again", file_);
   if (content.kind == Content::kForeign) {
     log::warn("{} is not a file of product algorithms, or can't be read: it stays as it is, and choices are not kept",
               file_);
