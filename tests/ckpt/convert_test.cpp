@@ -373,7 +373,7 @@ TEST(Convert, writes_below_no_checkpoint_and_among_no_others) {
   convert(model, CkptFormat::hf, dir / "export/other/model");
   fs::create_directories(dir / "megatron/release");
   spit(dir / "megatron/latest_checkpointed_iteration.txt", "release");
-  expect_error([&] { convert(model, CkptFormat::native, dir / "megatron"); }, "iteration.txt is there already");
+  expect_error([&] { convert(model, CkptFormat::native, dir / "megatron"); }, "iteration.txt already exists");
 }
 
 TEST(Convert, refuses_what_is_not_there) {
