@@ -1,5 +1,5 @@
-// A file that a run appends records to: metrics, event files. A record is written whole or not at all: what a full disk
-// lets through of a record is cut off again. Losing records never stops the run: it warns once and goes on.
+// A file to which a run appends records: metrics, event files. A record is written completely or not at all: a part
+// that a full disk accepted is cut off again. Lost records never stop the run: it warns once and continues.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -11,8 +11,8 @@ namespace megalith {
 
 class AppendFile {
  public:
-  // Opens or makes the file and the folders above it. `what` names it in messages ("metrics file"). Error if it cannot
-  // be opened.
+  // Opens or creates the file and its folders. `what`: its name in messages ("metrics file"). Error if it cannot be
+  // opened.
   AppendFile(std::filesystem::path path, std::string what);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;

@@ -1,4 +1,4 @@
-// What a training step reads: micro-batches, one after another. Whoever makes them implements BatchSource.
+// The input of a training step: micro-batches, one after another. Their producer implements BatchSource.
 #pragma once
 #include <map>
 #include <string>
@@ -23,7 +23,7 @@ struct Batch {
   i64 sequences = 0, seq_length = 0;
   std::map<std::string, Array> arrays = {};
 
-  // An array of this batch; made, empty, where there is none of the name.
+  // An array of this batch; a new empty one if there is none with this name.
   std::vector<i32>& ints(const std::string& name) { return get<i32>(name); }
   std::vector<i64>& longs(const std::string& name) { return get<i64>(name); }
   std::vector<float>& floats(const std::string& name) { return get<float>(name); }

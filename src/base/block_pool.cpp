@@ -12,7 +12,7 @@ BlockPool::Loan BlockPool::lend() {
   if (kept_.empty()) {
     std::unique_ptr<std::byte, Free> piece(static_cast<std::byte*>(std::aligned_alloc(kBlock, std::size_t(bytes_))));
     if (!piece) throw std::bad_alloc();
-    kept_.reserve(++made_);  // to take one back never fails
+    kept_.reserve(++made_);  // so that a return never fails
     return {piece.release(), Return{this}};
   }
   Loan loan(kept_.back().release(), Return{this});

@@ -1,6 +1,5 @@
-// Memory in pieces of one size, aligned as direct reads want it: lent out, and kept for whoever asks next, as fresh
-// pages cost more than what is read into them. May be used by several threads; as many pieces stay as were lent at
-// once.
+// Memory blocks of one size, aligned for direct reads. Returned blocks are kept for the next request, because fresh
+// pages cost more than the reads into them. Several threads may use it. It keeps as many blocks as were lent at once.
 #pragma once
 #include <memory>
 #include <mutex>

@@ -47,7 +47,7 @@ std::string_view mapped_at(std::uintptr_t address, std::span<char> buffer) {
     for (std::size_t end; found.empty() && (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1))
       found = path_at(text.substr(0, end), address);
     if (!found.empty()) break;
-    kept = text.size() < buffer.size() ? text.size() : 0;  // a line that fills all of it is none of ours
+    kept = text.size() < buffer.size() ? text.size() : 0;  // a line that fills the buffer is not ours
     std::memmove(buffer.data(), text.data(), kept);
   }
   ::close(maps);

@@ -1,4 +1,4 @@
-// One kind of error for everything a user can cause: one line that says what is wrong, the value, and what to do.
+// The error for everything that a user can cause: one line with what is wrong, the value, and what to do.
 #pragma once
 #include <fmt/core.h>
 

@@ -4,8 +4,8 @@
 
 namespace megalith {
 
-// Error, which begins with `what`, if a pipe or a socket is there, or a device: to open a pipe waits for who writes it.
-// What is not there, and directories, are for the reader to tell.
+// Error, which begins with `what`, if the path is a pipe, a socket or a device: opening a pipe waits for its writer.
+// Missing files and directories are left to the reader.
 void check_no_pipe(const std::string& what, const std::string& path);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// A thread that does one thing at a time beside its owner.
+// A thread that runs one task at a time for its owner.
 #pragma once
 #include <condition_variable>
 #include <exception>
@@ -11,7 +11,7 @@ namespace megalith {
 
 class Helper {
  public:
-  // What was started is done before it ends.
+  // It finishes a started task before it ends.
   Helper() : thread_([this](const std::stop_token& end) { run(end); }) {}
   Helper(const Helper&) = delete;
   Helper& operator=(const Helper&) = delete;

@@ -7,8 +7,8 @@
 
 namespace megalith {
 
-// Where the hub's own programs keep it: HF_HUB_CACHE, else hub in HF_HOME, else huggingface/hub in XDG_CACHE_HOME or
-// ~/.cache. Empty if none of the variables is set. `environment`: std::getenv, or a test's.
+// The folder that the hub's own programs use: HF_HUB_CACHE, else hub in HF_HOME, else huggingface/hub in
+// XDG_CACHE_HOME or ~/.cache. Empty if none of the variables is set. `environment`: std::getenv, or a test's.
 std::filesystem::path hub_cache_folder(const std::function<const char*(const char*)>& environment);
 
 // Whether it can be a model's name on the hub: NAME or ORG/NAME of letters, digits, '.', '-' and '_'.

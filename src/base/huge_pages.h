@@ -6,10 +6,10 @@
 
 namespace megalith {
 
-// Asks Linux for huge pages for what lies wholly in [begin, begin + bytes), which was not touched yet. May do nothing.
+// Asks Linux for huge pages inside [begin, begin + bytes), which must be untouched. It may do nothing.
 void advise_huge_pages(void* begin, std::size_t bytes);
 
-// An empty vector with room for so many elements.
+// An empty vector with room for this many elements.
 template <class T>
 std::vector<T> reserve_in_huge_pages(std::size_t count) {
   std::vector<T> values;

@@ -1,5 +1,5 @@
-// JSON text from outside, before it is parsed: what walks a parsed value calls itself at each level, so that text
-// nested a million deep, which a parser takes, would leave the stack.
+// Checks the depth of external JSON text before it is parsed. Code that walks a parsed value recurses at each level.
+// Text nested a million deep, which a parser accepts, would overflow the stack.
 #pragma once
 #include <string_view>
 

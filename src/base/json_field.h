@@ -1,5 +1,5 @@
-// Values of JSON files, taken one by one: what is missing or of another kind is told by name and value, which the
-// library's own messages leave out. Heavy (JSON): only .cpp files include it.
+// Values of JSON files, read one by one. Errors name a missing or wrong value and its field, which the library's own
+// messages omit. Large include (JSON): only .cpp files include it.
 #pragma once
 #include <fmt/format.h>
 

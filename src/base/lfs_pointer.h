@@ -4,7 +4,7 @@
 
 namespace megalith {
 
-// Error where `path` holds three lines that stand for the file. What is not there is for the reader to tell.
+// Error if `path` is a Git LFS pointer of three lines instead of the file. A missing file is left to the reader.
 void check_no_lfs_pointer(const std::string& path);
 
 }  // namespace megalith

@@ -1,6 +1,5 @@
-// Messages for people. say() is the program's output (stdout, as it is); info and warn go to stderr with their level.
-// One status line may live below them on a terminal: messages take it away, print, and draw it again, so the two never
-// mix.
+// Messages for users. say() is the program's output (stdout, unchanged); info and warn go to stderr with their level.
+// A terminal may have one status line below them. Messages remove it, print, and draw it again, so the two never mix.
 #pragma once
 #include <fmt/core.h>
 
@@ -9,7 +8,7 @@
 
 namespace megalith::log {
 
-// This process says nothing more here: of several ranks one speaks for all.
+// This process prints nothing more here: one of several ranks prints for all.
 void mute();
 
 void write_line(std::string_view line);     // stdout, flushed
@@ -17,7 +16,7 @@ void write_info(std::string_view message);  // stderr
 void write_warn(std::string_view message);  // stderr, "warning: "
 
 void set_status(
-    std::string_view line);  // the line at the bottom of stderr's terminal; "" takes it away; nothing if not a terminal
+    std::string_view line);  // the line at the bottom of stderr's terminal; "" removes it; no effect without a terminal
 int terminal_columns();      // the width of stderr's terminal; 0 if it is not one
 
 template <class... A>

@@ -3,6 +3,6 @@
 
 namespace megalith::log {
 
-void silence_warnings();  // warn() says nothing from here on
+void silence_warnings();  // warn() prints nothing from here on
 
 }  // namespace megalith::log

@@ -8,7 +8,7 @@ namespace megalith::log {
 enum class SinkLevel { output, info, warning };
 using Sink = std::function<void(SinkLevel, std::string_view)>;
 
-// While it lives, what this thread says goes to the sink, and nowhere else; to nobody where that is empty.
+// While it lives, this thread's messages go only to the sink. If the sink is empty they are dropped.
 class SinkScope {
  public:
   explicit SinkScope(const Sink& sink);

@@ -32,7 +32,7 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::release(i64 offset, i64 bytes) const {
-  constexpr i64 kAround = i64{64} << 10;  // Linux brings in so many bytes around each page that is touched
+  constexpr i64 kAround = i64{64} << 10;  // Linux reads this many bytes around each touched page
   const i64 page = ::sysconf(_SC_PAGESIZE), begin = std::max<i64>(0, offset - kAround) / page * page;
   const i64 end = std::min(offset + bytes + kAround, size());
   if (begin < end) ::madvise(const_cast<u8*>(bytes_.data()) + begin, std::size_t(end - begin), MADV_DONTNEED);

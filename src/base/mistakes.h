@@ -8,13 +8,13 @@
 namespace megalith {
 
 struct Mistakes : Error {
-  // `lines`: one a mistake, at least one. `after`: what to do about all of them, told below them; may be empty.
+  // `lines`: one for each mistake, at least one. `after`: printed below them, what to do about all; may be empty.
   explicit Mistakes(std::vector<std::string> lines, std::vector<std::string> after = {});
 
   std::vector<std::string> lines, after;
 };
 
-// The error as a user reads it: one line, or of Mistakes first how many there are and then a line each.
+// The error as a user reads it: one line, or for Mistakes their number and then a line for each.
 std::string told(const std::exception& error);
 
 }  // namespace megalith

@@ -5,8 +5,8 @@
 
 namespace megalith {
 
-// Our own errors say it already. Those of the standard library are named by what the system said and of which path, and
-// what to do; control characters (of a path, of a file's text) are escapes.
+// Our own errors are one line already. For those of the standard library it names the system's error, the path, and
+// what to do. Control characters (of a path, of a file's text) become escapes.
 std::string one_line(const std::exception& error);
 
 }  // namespace megalith

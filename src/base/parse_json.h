@@ -35,7 +35,7 @@ Json parse_json(std::string_view text) {
   return j;
 }
 
-// Compiled once (parse_json.cpp): a parser takes the compiler a second.
+// Compiled once (parse_json.cpp), because a parser costs a second of compile time.
 extern template nlohmann::json parse_json(std::string_view);
 extern template nlohmann::ordered_json parse_json(std::string_view);
 

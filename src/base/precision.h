@@ -1,5 +1,5 @@
-// The precision of each part of a training step. The settings make it from the flags; who computes, stores or sends
-// something asks for the part that it means. Another precision is another value of some of these parts.
+// The precision of each part of a training step. The settings derive it from the flags; code that computes, stores or
+// sends something reads its own part. A new precision is a new combination of values.
 #pragma once
 #include <map>
 #include <string>
@@ -16,14 +16,14 @@ struct Precision {
   DType main_parameters = DType::f32;                     // the weights that the optimizer updates
   DType gradients = DType::f32;                           // sums over micro-batches
   DType gradient_communication = DType::f32;              // sums over ranks
-  DType residual = DType::f32;                            // what the layers add to
+  DType residual = DType::f32;                            // of the residual stream
   std::map<std::string, DType, std::less<>> states = {};  // of the optimizer, by suffix; others: main_parameters
 
   DType state(std::string_view suffix) const;
   bool operator==(const Precision&) const = default;
 };
 
-// Weights and activations in one type; what is accumulated in f32, or in f64 for f64.
+// Weights and activations in one type; accumulators in f32, or in f64 for f64.
 Precision computing_in(DType compute);
 
 // In one line: "bf16: activations, products, residual stream, weights; f32: main weights, ...".

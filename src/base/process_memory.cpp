@@ -21,7 +21,7 @@ static i64 proc_bytes(const char* file, const std::string& key) {
   fail("{} has no {}", file, key);
 }
 
-// What the control group that the process is in may still take; nothing if it has no limit (or there are no groups).
+// The remaining memory of the process's control group. Empty if it has no limit, or if there are no groups.
 static std::optional<i64> group_bytes() {
   std::ifstream limit("/sys/fs/cgroup/memory.max"), current("/sys/fs/cgroup/memory.current");
   std::ifstream details("/sys/fs/cgroup/memory.stat");
@@ -34,7 +34,7 @@ static std::optional<i64> group_bytes() {
 }
 
 i64 resident_bytes() { return proc_bytes("/proc/self/status", "VmRSS:"); }
-// Where the kernel has no such file the peak of the start stays in it.
+// Without this file of the kernel the peak includes that of the start.
 void forget_peak_resident() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 i64 peak_resident_bytes() { return proc_bytes("/proc/self/status", "VmHWM:"); }

@@ -19,7 +19,7 @@ static std::string text_of(const std::string& path) {
 }
 
 static bool is_there(i64 pid) {
-  if (pid <= 0 || pid > std::numeric_limits<pid_t>::max()) return false;  // what kill() takes for many processes
+  if (pid <= 0 || pid > std::numeric_limits<pid_t>::max()) return false;  // kill() would treat it as many processes
   return ::kill(pid_t(pid), 0) == 0 || errno == EPERM;
 }
 

@@ -1,4 +1,4 @@
-// When processes were started, as Linux tells it.
+// The start times of processes, from Linux.
 #pragma once
 #include <optional>
 

@@ -23,7 +23,7 @@ size_t digits_end(std::string_view s, size_t i) {
   return i;
 }
 
-// Where a number of JSON that begins at i ends; i if none begins there.
+// The end of a JSON number that begins at i; i if none begins there.
 size_t number_end(std::string_view s, size_t i) {
   const size_t first = i + (s.substr(i).starts_with('-') ? 1 : 0), whole = digits_end(s, first);
   if (whole == first || (s[first] == '0' && whole > first + 1)) return i;

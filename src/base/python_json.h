@@ -11,7 +11,7 @@ namespace megalith {
 // A half of a surrogate pair becomes U+FFFD. Text that Python refuses stays refused.
 std::string plain_json(std::string_view json);
 
-// What stood there, as written ("NaN", "1e400"), if the string came from plain_json in a number's place.
+// The original text ("NaN", "1e400"), if the string came from plain_json in place of a number.
 std::optional<std::string_view> odd_number(std::string_view string);
 
 // The number as the nearest double; may be NaN or infinite.

@@ -1,4 +1,4 @@
-// Why a file cannot be read, in two kinds, since they ask for different things.
+// The two kinds of reasons why a file cannot be read, which need different reactions.
 #pragma once
 #include <stdexcept>
 #include <string>
@@ -12,9 +12,9 @@ struct DamagedFile : Error {
   using Error::Error;
 };
 
-// This process, or the system at this moment, does not get at it: too many open files, no permission, no memory, a
-// server that is gone. That says nothing of the file. So it is no Error, like std::bad_alloc: what turns to another
-// file where one is wrong lets it pass, and it ends the program with one line.
+// This process, or the system at this moment, cannot access the file: too many open files, no permission, no memory,
+// a lost server. That says nothing about the file's content. So it is no Error, like std::bad_alloc: code that tries
+// another file after a damaged one does not catch it, and it ends the program with one line.
 struct UnreachableFile : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -22,7 +22,7 @@ struct UnreachableFile : std::runtime_error {
 // "cannot WHAT PATH: why: what to do", as one or the other. `error`: a system call's.
 [[noreturn]] void throw_read_error(const char* what, const std::string& path, int error);
 
-// Whether something has this name, be it damaged. UnreachableFile if that can't be told.
+// Whether the path exists, even damaged. UnreachableFile if that is unknown.
 bool file_exists(const std::string& path);
 
 }  // namespace megalith

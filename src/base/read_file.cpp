@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kLong = std::size_t{1} << 20;
 
-// Whether the file system and the disk take reads of our blocks past the cache; a first read tells.
+// Whether the file system and the disk accept reads of our blocks past the cache. A first read finds out.
 bool passes_cache(int file, BlockPool& blocks) {
   const int flags = ::fcntl(file, F_GETFL);
   if (::fcntl(file, F_SETFL, flags | O_DIRECT) != 0) return false;
@@ -43,7 +43,7 @@ ReadFile::ReadFile(std::string path, BlockPool* blocks) : path_(std::move(path))
 ReadFile::~ReadFile() { ::close(file_); }
 
 void ReadFile::read(i64 offset, std::span<std::byte> out) const {
-  // The disk starts on all of a long stretch at once, and on as much behind it: that is read while this is looked at.
+  // The disk reads a whole range, and the next one, while this one is processed.
   if (blocks_ == nullptr && out.size() >= kLong) expect(offset, 2 * i64(out.size()));
   while (!out.empty()) {
     const i64 n = blocks_ != nullptr ? read_blocks(offset, out) : read_some(offset, out);

@@ -45,7 +45,8 @@ class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
   }
 
  private:
-  // Does a part that nobody has; false if there is none. A part's caller waits for it, so what it reads stays.
+  // Runs a part that no thread has taken; false if there is none. The part's caller waits for it, so its data stay
+  // valid.
   bool take() noexcept {
     u64 left = left_.load(std::memory_order_acquire);
     do {
@@ -70,11 +71,12 @@ class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
   void (*f_)(const void*, i64) = nullptr;
   const void* of_ = nullptr;
   u32 parts_ = 0;
-  alignas(64) std::atomic<u64> left_ = 0;  // the call's number, so that no part of another is taken; parts to take
+  alignas(64) std::atomic<u64> left_ =
+      0;  // the call's number, so that no part of another call is taken; remaining parts
   alignas(64) std::atomic<u32> unfinished_ = 0;
   alignas(64) std::atomic<u32> call_ = 0;  // threads wait for the next
   std::atomic<bool> stop_ = false;
-  i64 threads_ = 0;  // beside the caller
+  i64 threads_ = 0;  // in addition to the caller
 };
 
 // A calling thread's pool. Its threads end when they can: a forked process does not have them to wait for.

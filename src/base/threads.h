@@ -11,12 +11,12 @@
 
 namespace megalith {
 
-// As OMP_NUM_THREADS or omp_set_num_threads says, else one for each core.
+// From OMP_NUM_THREADS or omp_set_num_threads; by default one for each core.
 inline int num_threads() { return omp_get_max_threads(); }
 
-// Calls f(of, i) for each i of [0, parts), the lower first: the caller and threads that wait for it, `num_threads` in
-// all, take one part after the other. A thread that other programs keep from its core takes none, and the rest go on
-// without it. Each calling thread has threads of its own; within a part the caller does all parts alone.
+// Calls f(of, i) for each i of [0, parts), lower ones first. The caller and its threads, `num_threads` in all, take
+// one part after another. A thread that other programs keep from its core takes none, and the others continue without
+// it. Each calling thread has its own threads; inside a part the caller runs all parts alone.
 void run_parts(i64 parts, void (*f)(const void* of, i64 part), const void* of);
 
 template <class F>
@@ -42,8 +42,8 @@ void parallel_for(i64 n, i64 grain, F&& f) {
   });
 }
 
-// Calls f(i) for each i of [0, n), which may take very different times; the earlier begin first. Throws what the lowest
-// failing one threw, when all are done.
+// Calls f(i) for each i of [0, n), which may take very different times; lower ones begin first. When all are done it
+// rethrows the exception of the lowest failing one.
 template <class F>
 void parallel_tasks(i64 n, F&& f) {
   std::vector<std::exception_ptr> errors(std::size_t(std::max<i64>(n, 0)));

@@ -7,14 +7,14 @@ namespace megalith {
 
 namespace {
 
-// What would begin a list or a heading at the start of a line.
+// Words that would begin a list or a heading at the start of a line.
 bool is_mark(std::string_view word) {
   const bool number = word.size() > 1 && (word.back() == '.' || word.back() == ')') &&
                       std::ranges::all_of(word.substr(0, word.size() - 1), [](char c) { return c >= '0' && c <= '9'; });
   return number || word == "-" || word == "+" || word == "*" || word.starts_with('#') || word.starts_with('>');
 }
 
-// Words with what may not stand at a line's start behind the word before.
+// Words, joined with a following word that must not start a line.
 std::vector<std::string> words_of(std::string_view line) {
   std::vector<std::string> out;
   size_t begin = 0;

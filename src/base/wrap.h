@@ -5,8 +5,8 @@
 
 namespace megalith {
 
-// Breaks longer lines at spaces, but in no `code`, and so that no new line begins as a list or a heading would. What
-// goes on is indented to the text of its list's item. A word that is longer than a line has one of its own.
+// Breaks long lines at spaces, outside of `code`, such that no new line looks like a list item or a heading.
+// Continuation lines have the indent of their list item's text. A word longer than a line gets its own line.
 std::string wrap_markdown(std::string_view text, size_t width);
 
 }  // namespace megalith

@@ -28,11 +28,11 @@ struct AnyCheckpoint {
   ReadMark mark{};                            // native ones: in `tensors`
   std::shared_ptr<const ArchiveSums> sums{};  // Megatron's formats: what reading does not compare
   std::string passed_over{};                  // native: why it is not the newest, "" if it is
-  std::string state_problem{};  // why the optimizer's state, which is there, is not among `tensors`, and what to do
+  std::string state_problem{};  // why the optimizer state in the files is not among `tensors`, and what to do
 
   bool foreign() const { return !model.has_value(); }
   bool has_optimizer() const;
-  // Reads all whose checksums are not compared where it is read, or a share of it. Error if it is damaged.
+  // Reads all data, or a share of it, whose checksums a read does not verify. Error if it is damaged.
   void verify(const Share& share = {});
 };
 
@@ -45,7 +45,7 @@ struct AnyOpenOptions {
   bool past_cache = false;             // see OpenOptions, TensorStore
   bool tells = true;                   // likewise
   bool or_older = true;                // likewise
-  i64 vocab_size = 0;                  // of a Megatron checkpoint that gives only padded rows; 0: those
+  i64 vocab_size = 0;                  // for a Megatron checkpoint with only padded rows; 0: that number
 };
 
 // Error if there is no checkpoint, or it is damaged.

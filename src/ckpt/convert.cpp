@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// The set without what stays behind.
+// The set without the excluded tensors.
 std::shared_ptr<const TensorReader> chosen(const AnyCheckpoint& from, const ConvertOptions& options) {
   if (options.with_optimizer) return from.tensors;
   auto weights = std::make_shared<JoinedTensors>(from.tensors->where());
@@ -81,7 +81,7 @@ i64 write_native(const AnyCheckpoint& from, const Target& target, const ConvertO
   return i64(list.size());
 }
 
-// What stands for the type of all where they differ.
+// The type of the embedding, which represents the others if types differ.
 DType embedding_type(const TensorReader& tensors) {
   return tensors.tensors()[tensors.at("embedding.word_embeddings.weight")].dtype;
 }
@@ -237,8 +237,8 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
   SaveOptions saving;
   saving.still_ours = [&lock] { lock.check_held(); };
   if (to != CkptFormat::hf) {
-    // A directory of checkpoints is a run's, which goes on from the newest: another's among them would be taken for its
-    // own.
+    // A directory of checkpoints belongs to a run, which resumes from the newest. It would take another one among
+    // them for its own.
     const std::vector<FoundCheckpoint> there = list_checkpoints(dir);
     check(!has_checkpoint(dir), "{} already exists: choose another directory or remove it",
           there.empty() ? dir + "/" + kLatestFile : there.back().path);

@@ -10,7 +10,7 @@ struct ConvertOptions {
   std::string family{};         // of a Hugging Face directory; "": its origin's, else the first that fits
   i64 max_shard_bytes = 5'000'000'000;
   bool with_optimizer = true;
-  std::vector<std::string> asset_dirs{};            // where tokenizer files may lie; the first that has a file counts
+  std::vector<std::string> asset_dirs{};  // possible directories of tokenizer files; the first one with a file counts
   std::map<std::string, std::string> made_files{};  // files to write, by name; they replace copied ones
   // The tokenizer's ids, for a Hugging Face model without an origin, or whose origin has none.
   std::vector<i64> bos_token_ids{}, eos_token_ids{}, pad_token_ids{};
@@ -18,7 +18,7 @@ struct ConvertOptions {
 };
 
 // Writes `from` to `dir`: an iteration of a --save directory (native, torch_dist) or a model directory (hf), with the
-// tokenizer's files beside it. Returns how many tensors were written.
+// tokenizer's files. Returns the number of written tensors.
 i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::string& dir, const ConvertOptions& options);
 
 }  // namespace megalith

@@ -11,7 +11,7 @@ namespace megalith {
 
 using nlohmann::ordered_json;
 
-// What convert leaves in the training state: where the model came from.
+// The model's origin, which convert writes into the training state.
 void read_origin(const std::string& state_json, AnyCheckpoint& c) {
   const auto state = parse_json<ordered_json>(state_json);
   check(state.is_object(), "[load] {}: its training state is not a JSON object", c.path);

@@ -11,7 +11,7 @@ struct RawCheckpoint {
   ReadMark mark{};
   std::vector<i64> parts{};           // number of boxes of each tensor; an unsplit one: 1
   std::vector<i64> held{};            // elements of each that are here: in a rank's own copy only its blocks
-  std::vector<std::string> notes{};   // what else is there
+  std::vector<std::string> notes{};   // other content
   std::vector<std::string> unread{};  // tensors of types that we don't read: "NAME (complex64)"
   std::string checksums{};            // what was verified: "xxh64 of 3 files"; "": the format has no checksums
 };

@@ -4,10 +4,10 @@
 
 namespace megalith {
 
-// For a directory with neither checkpoints nor a config.json: what it contains instead, and what to do.
+// For a directory with neither checkpoints nor a config.json: its content, and what to do.
 std::string why_not_loadable(const std::string& dir);
 
-// What weights are there that are not read, and what to do; empty if there are none.
+// Weights in an unsupported format, and what to do. Empty if there are none.
 std::string weights_of_others(const std::string& dir);
 
 // A folder directly below that could be meant; else empty.

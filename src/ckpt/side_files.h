@@ -8,13 +8,13 @@
 namespace megalith {
 
 struct SideFiles {
-  std::map<std::string, std::filesystem::path> copied{};  // name there -> where it lies now
+  std::map<std::string, std::filesystem::path> copied{};  // name in the new directory -> current path
   std::map<std::string, std::string> made{};              // name there -> text
 
   bool has(const std::string& name) const { return copied.contains(name) || made.contains(name); }
 };
 
-// Whether any file of a tokenizer, or that goes with one, is there.
+// Whether there is any file of a tokenizer.
 bool has_tokenizer_files(const std::string& dir);
 
 // From the directories: the first that has a file counts. If none has: from a run's flags, given as JSON of its

@@ -16,7 +16,7 @@ class Connection {
   Connection(Socket socket, i64 longest_frame) : socket_(std::move(socket)), longest_(longest_frame) {}
 
   void send(std::string_view frame);
-  void flush();                       // writes what the socket takes
+  void flush();                       // writes as much as the socket accepts
   std::optional<std::string> next();  // reads available bytes; returns the next complete frame
   bool is_flushed() const { return out_.empty(); }
   bool is_closed() const { return is_closed_; }  // by the peer; next() still returns frames received earlier

@@ -34,7 +34,7 @@ void DataLink::write(std::vector<int>& left) {
       };
       add(&out_[i].header, sizeof(DataHeader));
       if (out_[i].bytes) add(out_[i].bytes, out_[i].header.bytes);
-      if (out_[i].size() > chunk_) break;  // a message behind it would overtake its unsent bytes
+      if (out_[i].size() > chunk_) break;  // a message after it would overtake its unsent bytes
     }
     msghdr message{};
     message.msg_iov = parts;

@@ -16,7 +16,7 @@ struct DataHeader {
     hello = 0x4d4c4831,  // tag: the sender's rank; the token follows
     welcome,             // the answer
     whole,               // a small piece; its bytes follow
-    offer,               // offers a large message of so many bytes, under this number
+    offer,               // offers a large message of this many bytes, with this number
     wanted,              // the answer, when its place is known
     body,                // the bytes of an offer follow
     taken,               // the answer of one who has read them out of the sender's memory by itself
@@ -31,12 +31,12 @@ inline constexpr i64 kLargestWhole = i64{1} << 16;  // larger pieces are offered
 
 class DataLink {
  public:
-  // What the user of a link does with what arrives.
+  // Receives a link's messages for its user.
   class Taker {
    public:
     virtual ~Taker() = default;
     virtual void take(const DataHeader& h, const std::byte* bytes) = 0;  // all kinds but body
-    virtual std::byte* place(const DataHeader& body) = 0;                // where so many bytes belong
+    virtual std::byte* place(const DataHeader& body) = 0;                // the destination of this many bytes
     virtual void placed(const DataHeader& body) = 0;                     // they have arrived
   };
 
@@ -45,7 +45,7 @@ class DataLink {
 
   // `bytes` stay where they are until their ticket comes back from write(). A ticket of -1 does not.
   void send(const DataHeader& h, const void* bytes = nullptr, int ticket = -1);
-  void write(std::vector<int>& left);  // what the socket takes
+  void write(std::vector<int>& left);  // as much as the socket accepts
   void read(Taker& taker);             // what has come
   bool has_more() const { return !out_.empty(); }
   bool is_closed() const { return is_closed_; }
@@ -62,15 +62,15 @@ class DataLink {
   void take_messages(Taker& taker);
   bool read_body(Taker& taker);  // true: there may be more
   bool read_some();
-  u64 receive(void* to, u64 bytes);  // 0: nothing is there now
+  u64 receive(void* to, u64 bytes);  // 0: no data now
 
   Socket socket_;
   const u64 chunk_;
   std::deque<Out> out_;
   u64 written_ = 0;  // of the first
   std::vector<std::byte> in_;
-  size_t begin_ = 0, end_ = 0;  // the bytes of it that are not taken yet
-  DataHeader arriving_;         // a body with so many bytes still to receive
+  size_t begin_ = 0, end_ = 0;  // its unread bytes
+  DataHeader arriving_;         // a body with this many bytes still to receive
   std::byte* body_ = nullptr;
   u64 body_left_ = 0;
   bool is_closed_ = false;

@@ -14,8 +14,8 @@ std::unique_ptr<Ranks> make_joined(const Place& place, const JoinOptions& option
 // join(), with pieces sent in these ways.
 std::unique_ptr<Ranks> join_by(const Place& place, const JoinOptions& options, const LinkWays& ways);
 
-// For a program that keeps its process: no watch, no signals, and nothing ends because of another rank. A wait for one
-// that is gone is an Error, at the latest after the timeout. The master's address says where rank 0 is.
+// For a program that keeps its process: no watch, no signals, and nothing ends because of another rank. A wait for a
+// lost rank is an Error, at the latest after the timeout. The master's address is that of rank 0.
 std::unique_ptr<Ranks> join_unwatched(const Place& place, const JoinOptions& options);
 
 }  // namespace megalith

@@ -12,7 +12,7 @@ namespace megalith {
 
 constexpr double kLinkWatchSeconds = 5;  // the watch names a rank that is gone sooner, and better
 
-// What arrives from one rank.
+// Receives the messages of one rank.
 class Links::FromPeer final : public DataLink::Taker {
  public:
   FromPeer(Links& links, int peer) : links_(links), peer_(peer) {}

@@ -1,4 +1,4 @@
-// What Links keeps of each rank, and of those that have connected and not said who they are.
+// Data of Links for each rank, and for connections that have not identified themselves.
 #pragma once
 #include <chrono>
 #include <deque>

@@ -74,7 +74,7 @@ void check_agreement(Ranks& ranks, const std::vector<Agreed>& mine, int among) {
   });
 }
 
-// The file is looked at where the system has it: copying it takes longer than all else that a small run begins with.
+// The file is hashed in place: copying it takes longer than the rest of a small run's start.
 std::string program_identity() {
   static const std::string identity = [] {  // the file does not change while it runs
     const Socket file(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));

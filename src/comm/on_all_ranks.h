@@ -20,8 +20,8 @@ void on_all_ranks(Ranks& ranks, const std::function<void()>& f);
 // Returns f's result. An error of f ends all ranks, with one line that names this rank. A single rank throws it.
 int tell_errors(Ranks& ranks, const std::function<int()>& f);
 
-// Error on all ranks unless each gives the same texts as the first rank that has the same `among`. `what`: what each
-// text is, "the flags".
+// Error on all ranks unless each has the same texts as the first rank with the same `among`. `what`: the name of each
+// text, "the flags".
 struct Agreed {
   std::string what, text;
 };

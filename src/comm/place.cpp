@@ -47,7 +47,7 @@ Place from_environment(const Variables& v) {
   Place p{.rank = int(v.number("RANK")), .size = int(v.number("WORLD_SIZE")), .launcher = "environment"};
   p.local_size = v.number_or("LOCAL_WORLD_SIZE", 0);
   p.local_rank = v.number_or("LOCAL_RANK", 0);
-  if (p.local_size == 0) p.local_size = p.local_rank + 1;  // not told: at least these
+  if (p.local_size == 0) p.local_size = p.local_rank + 1;  // not given: at least these
   if (p.size > 1) {
     check(v.has("MASTER_ADDR"), "MASTER_ADDR is not set: with RANK and WORLD_SIZE={} it must name rank 0's host",
           p.size);
@@ -137,7 +137,7 @@ void check_agrees(const Place& mpi, const Variables& v, const char* rank, const 
 Place find_place(const Environment& env) {
   const Variables v{env};
   if (v.has("MEGALITH_LAUNCH_FD") && has_environment(v)) return from_launch(v);
-  // torchrun's processes know which it is that started them last, whatever started torchrun.
+  // torchrun's processes know that it started them last, whatever started torchrun.
   if (v.has("TORCHELASTIC_RUN_ID") && has_environment(v)) return from_environment(v);
   if (const auto p = from_open_mpi(v)) {
     if (has_environment(v)) check_agrees(*p, v, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");

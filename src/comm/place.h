@@ -1,4 +1,4 @@
-// Which process of a run this one is, as its launcher says.
+// The position of this process in a run, from its launcher.
 #pragma once
 #include <functional>
 #include <string>

@@ -19,7 +19,7 @@ struct Piece {
   i64 bytes;
 };
 
-// How a rank ends that another one's end brought down; one that failed itself ends as its program says.
+// The exit code of a rank that another rank's end stopped. A rank that failed itself has its program's exit code.
 inline constexpr int kEndedByOthers = 75;
 
 class Ranks {
@@ -45,7 +45,7 @@ class Ranks {
   // timeout of JoinOptions.
   virtual void wait(int ticket) = 0;
 
-  // What this rank is at, for the watch and for errors: "all_gather over tp_kv tp_rep, layer 3 attention". Copied;
+  // This rank's activity, for the watch and for errors: "all_gather over tp_kv tp_rep, layer 3 attention". Copied;
   // nullptr: nothing that others wait for.
   virtual void doing(const std::string* what) = 0;
 
@@ -57,7 +57,7 @@ class Ranks {
 
 struct JoinOptions {
   double timeout_seconds = 600;  // of a single wait (--distributed-timeout-minutes)
-  double silence_seconds = 3;    // a rank that says nothing for so long is taken for dead
+  double silence_seconds = 3;    // seconds of silence after which a rank counts as dead
 };
 
 // Joins the run that the launcher describes. With one rank nothing is started, and no library is initialised. Error if

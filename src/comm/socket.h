@@ -35,11 +35,11 @@ struct Listener {
 // Listens at a host's first address; "" for all addresses of this host; port 0 for any free one. Error if it can't.
 Listener listen_at(const std::string& host, int port);
 
-// A free port of these addresses. Nobody gets it as any free one as long as this is there; who asks for it by number
-// can listen there.
+// A free port of these addresses. While this exists the system gives it to no one as a free port; a process that asks
+// for it by number can listen there.
 Listener hold_port(const std::string& host);
 
-// Tries all addresses of a host, for so many seconds each. If none answers: returns empty, and the reason.
+// Tries all addresses of a host, for this many seconds each. If none answers: returns empty, and the reason.
 Socket connect_to(const std::string& host, int port, double seconds, std::string& why);
 
 bool is_loopback(const std::string& host);  // all its addresses are

@@ -1,5 +1,6 @@
-// Ranks that have only RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. For texts each rank has a connection to rank 0. A
-// rank sends the run's size and its number; rank 0 accepts, or says what is wrong. Host buffers use links of their own.
+// Ranks with only RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. For texts each rank has a connection to rank 0. A
+// rank sends the run's size and its number; rank 0 accepts, or sends the reason of its refusal. Host buffers have
+// separate links.
 #include <charconv>
 #include <list>
 
@@ -125,7 +126,7 @@ class TcpTransport final : public Transport {
     }
   }
 
-  // Only on this host's own loopback if that is where all are told to look.
+  // Only on the loopback address if that is the master's address.
   Listener open() const {
     try {
       return listen_at(is_loopback(place_.master_address) ? place_.master_address : "", place_.master_port);

@@ -1,4 +1,4 @@
-// What only the ranks of one run know, so that strangers who find a port are turned away.
+// A secret of the ranks of one run, so that strangers who find a port are refused.
 #pragma once
 #include <string>
 

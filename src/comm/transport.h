@@ -1,4 +1,4 @@
-// What carries bytes between the ranks of a run. Nothing here waits: callers poll, with deadlines of their own
+// Transfers bytes between the ranks of a run. Nothing here waits: callers poll, with their own deadlines
 // (comm/joined.cpp). One thread at a time.
 #pragma once
 #include <memory>
@@ -18,7 +18,7 @@ class Mail {
 
   virtual void send(int peer, std::string text) = 0;
   virtual bool receive(int peer, std::string& text) = 0;  // false: nothing has arrived yet
-  virtual bool sent() = 0;                                // all of it has left
+  virtual bool sent() = 0;                                // all of it has been sent
 };
 
 class Transport : public Mail {
@@ -37,7 +37,7 @@ class Transport : public Mail {
 
 inline constexpr i64 kMessageBytes = i64{1} << 30;  // larger pieces travel as several messages of this size
 
-// By MPI, started here. Error if MPI sees other ranks than the launcher says, or if this build has no MPI.
+// With MPI, started here. Error if MPI has other ranks than the launcher, or if this build has no MPI.
 std::unique_ptr<Transport> make_mpi_transport(const Place& place, i64 chunk_bytes);
 
 // How pieces travel by TCP; other values than these are for tests.

@@ -31,7 +31,7 @@ class Post {
  public:
   virtual ~Post() = default;
   virtual std::vector<int> fds() const = 0;       // to wake up for
-  virtual void step(double now, int signal) = 0;  // signal: told to end by it, or 0
+  virtual void step(double now, int signal) = 0;  // signal: that asks this rank to end, or 0
   virtual bool is_over() const = 0;
 };
 
@@ -41,13 +41,13 @@ class Watch {
  public:
   // All ranks must call it. Error, on all ranks, if some can't reach rank 0.
   Watch(const Place& place, double silence_seconds, const Gather& gather);
-  ~Watch();  // without farewell() or failed(), the others take this rank for gone
+  ~Watch();  // without farewell() or failed(), the others count this rank as lost
 
   void doing(const std::string* what) { mailbox_.doing(what); }
   std::string said(const char* otherwise) const { return mailbox_.said(otherwise); }
 
   void farewell();                        // once all ranks have ended well
-  bool failed(const std::string& error);  // ends the others; true if rank 0 has said so
+  bool failed(const std::string& error);  // ends the others; returns whether rank 0 has confirmed it
 
  private:
   void run();

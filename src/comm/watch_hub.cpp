@@ -49,8 +49,8 @@ class Hub final : public Post {
     std::string what;
     bool is_stopped = false;
   };
-  // What may follow from another rank's death that will be seen here soon: a launcher that has seen it tells the others
-  // to end, and what waits for that rank fails.
+  // A possible consequence of another rank's death, which will soon be noticed here: a launcher that has noticed it
+  // ends other ranks, and waits for that rank fail.
   struct Suspect {
     Cause cause;
     double until;
@@ -98,7 +98,7 @@ class Hub final : public Post {
     if (kind == frame::kBeat) peer.at = text;
     if (kind == frame::kFailed) failed(rank, text);
     if (kind == frame::kTold) told(rank, text);
-    if (kind == frame::kHubSilent) leave(kEndedByOthers);  // it was this rank that was silent; they have said so
+    if (kind == frame::kHubSilent) leave(kEndedByOthers);  // this rank was silent, and the others have reported it
     if (kind == frame::kFarewell) {
       peer.has_said_farewell = true;
       peer.connection->send({&frame::kFarewell, 1});

@@ -17,12 +17,11 @@ class WatchMailbox {
 
   // The main thread's side.
   void doing(const std::string* what);
-  bool ask(Wish wish, const std::string& error = {});  // until it is settled; what settle() was told
+  bool ask(Wish wish, const std::string& error = {});  // until it is settled; returns the argument of settle()
 
   void wake();
 
-  // The watch thread's.
-  // What this rank is at, short and in one line.
+  // For the watch thread. This rank's activity, short and in one line.
   std::string said(const char* otherwise = "") const;
   u64 words() const;  // how often the main thread has left word of what it is at
   Wish wish() const;
@@ -34,7 +33,7 @@ class WatchMailbox {
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::string doing_;  // a copy: an error's unwinding may take the text away while the watch reads
+  std::string doing_;  // a copy: an error's unwinding may free the text while the watch reads it
   u64 words_ = 0;
   Wish wish_ = Wish::none;
   std::string error_;

@@ -11,7 +11,7 @@ namespace megalith {
 
 namespace frame {
 constexpr char kHello = 'H';      // from a rank: the watch's token, a space and the rank; the answer is a beat
-constexpr char kBeat = 'B';       // what the sender is at
+constexpr char kBeat = 'B';       // the sender's activity
 constexpr char kFarewell = 'F';   // from a rank that ends well; the answer is the same
 constexpr char kFailed = 'X';     // from a rank: its error
 constexpr char kTold = 'T';       // from a rank that got SIGTERM or SIGINT: its name
@@ -32,10 +32,10 @@ std::unique_ptr<Post> make_hub(const WatchPlace& place, WatchMailbox& mailbox, L
                                const std::string& token);
 std::unique_ptr<Post> make_spoke(const WatchPlace& place, WatchMailbox& mailbox, Connection hub);
 
-// Writes the one line about what ended a run: at once, whatever other threads are in.
+// Writes the line about a run's end immediately, whatever other threads hold.
 void write_end(const std::string& line);
 std::string last_at(const std::string& what);           // "; it was last at "what""; "" if that is nothing
-std::string was_at(int rank, const std::string& what);  // "; rank 3 was at "what"", likewise
+std::string was_at(int rank, const std::string& what);  // "; rank 3 was at "what"", also
 std::string signal_name(int signal);
 [[noreturn]] void leave(int code);  // without finalising anything
 

@@ -56,7 +56,7 @@ class Spoke final : public Post {
     if (kind == frame::kEnd) obey(text);
   }
 
-  // The hub has said why.
+  // The hub has reported the reason.
   void obey(const std::string& text) {
     size_t culprit = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), culprit);

@@ -33,7 +33,7 @@ using Ref = std::variant<i64*, i32*, double*, bool*, std::string*, std::optional
 
 struct Spelling {
   std::string flag;                                           // with its dashes
-  std::optional<std::string> constant = {};                   // a switch: takes no value and means this one
+  std::optional<std::string> constant = {};                   // a switch: has no argument and sets this value
   std::function<std::string(std::string_view)> convert = {};  // from the value as written to the field's own form
   bool weak = false;                                          // counts only if no other spelling sets the field
   std::string help = {};                                      // what sets it apart from the main spelling
@@ -54,13 +54,13 @@ struct Field {
   bool is_list() const;
   bool is_switch() const { return std::holds_alternative<bool*>(ref); }
   std::string text() const;                 // the value for people: True, None, ['a', 'b']
-  std::vector<std::string> values() const;  // the value as set() takes it; no element for an empty optional
+  std::vector<std::string> values() const;  // the value in the form of set(); empty for an empty optional
 
   // Takes the value from text. `where` (a flag, or a file and key) begins the message when the text does not fit the
   // kind.
   void set(const std::vector<std::string>& texts, std::string_view where);
 
-  Field& also(std::string flag);  // another flag that takes the value
+  Field& also(std::string flag);  // another flag with the same value
   Field& also(Spelling spelling);
   Field& means(std::string flag, std::string constant, std::string help = {});  // a switch for one value
   Field& shown_as(std::string metavar);

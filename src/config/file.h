@@ -12,15 +12,13 @@
 
 namespace megalith::config {
 
-// What is no setting of a known field is among the mistakes, with file and line. Throws Error on a file that is no
-// YAML.
+// Mistakes, with file and line, include keys that are no known field. Throws Error if the file is not YAML.
 Source read_yaml(const std::string& path, const FlagIndex& index);
 
 std::string to_json(const FieldList& fields);
-// Sets the fields that the text names; the others keep their values. A switch that stands for a field's value may be
-// named too. Returns the keys that no field has: of other
-// parts, or of another version of this program. Throws Error on a value of the wrong kind and text that is not a JSON
-// object; `where` names the file in messages.
+// Sets the fields that the text names; the others keep their values. A switch that sets a field's value may also be
+// named. Returns unknown keys: of other parts, or of another version of this program. Throws Error on a value of a
+// wrong type and on text that is not a JSON object. `where`: the file's name in messages.
 std::vector<std::string> from_json(FieldList& fields, std::string_view text, std::string_view where);
 
 }  // namespace megalith::config

@@ -24,7 +24,7 @@ const FlagIndex::Entry* FlagIndex::known(std::string_view flag) const {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-// The shortest that a flag is the beginning of, as argparse would take it.
+// The shortest flag with this prefix, as argparse would choose.
 std::string FlagIndex::completion(const std::string& flag) const {
   constexpr size_t kLeast = 5;  // "--tr" begins too many
   std::string best;
@@ -48,7 +48,7 @@ std::string FlagIndex::nearest(const std::string& written) const {
       continue;
     best = known, best_distance = distance, best_is_field = is_field;
   }
-  // A third of the letters wrong is another word, of which the nearest flag says nothing.
+  // If a third of the letters is wrong, it is another word, and the nearest flag is no help.
   return best_distance * 3 <= i64(flag.size()) ? best : "";
 }
 

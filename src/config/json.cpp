@@ -37,7 +37,7 @@ std::vector<std::string> texts_of(const json& value, std::string_view where) {
   return texts;
 }
 
-// The field that `key` was a switch of: true stands for a value of it.
+// The field for which `key` was a switch: true means one of its values.
 Field* find_switch(FieldList& fields, const std::string& key, std::string& constant) {
   std::string flag = "--" + key;
   std::replace(flag.begin(), flag.end(), '_', '-');

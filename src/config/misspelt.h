@@ -1,4 +1,4 @@
-// Flags that were meant: what is near to a word that is no flag.
+// Suggestions for misspelt flags.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,11 +7,11 @@
 
 namespace megalith::config {
 
-// Letters to put in, take out or change.
+// The number of letters to insert, delete or change.
 i64 edit_distance(std::string_view a, std::string_view b);
 
-// The field that an unknown flag means by a slip or two, "--num-layers" of "--num_layer": what is said of the flag is
-// said of it. Empty if none is so near.
+// The field that an unknown flag probably means, "--num-layers" for "--num_layer", so messages about the flag apply
+// to it. Empty if no flag is near enough.
 std::string misspelt_field(const FlagIndex& index, const std::string& flag);
 
 }  // namespace megalith::config

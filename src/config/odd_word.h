@@ -12,8 +12,8 @@ void check_line_ends(std::span<const std::string> words);
 // A text that is quoted by such quotes may be meant so, as one with blanks.
 bool has_typographic_quotes(std::string_view word);
 
-// What is odd about a word that is no flag and stands where one is wanted, or is no known one; empty if it is just
-// another word.
+// The problem with a word that is in a flag's place but is no flag, or no known one. Empty if it is just another
+// word.
 std::string odd_word(std::string_view word);
 
 }  // namespace megalith::config

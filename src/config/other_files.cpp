@@ -5,7 +5,7 @@
 namespace megalith::config {
 namespace {
 
-// A file that has all of `keys` is of this kind.
+// A file with all of `keys` is of this kind.
 struct Kind {
   std::vector<std::string_view> keys;
   const char* what;

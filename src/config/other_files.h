@@ -1,4 +1,4 @@
-// Settings files of other programs, which people give as --config.
+// Recognizes settings files of other programs in --config.
 #pragma once
 #include <string>
 #include <string_view>

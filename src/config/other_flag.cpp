@@ -26,7 +26,7 @@ bool is_one_of(const std::string& text, std::span<const std::string> list) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// It has a value, and that asks for what is so without the flag.
+// Whether its value asks for the behaviour without the flag.
 bool is_neutral(const OtherUse& use) {
   return !use.values.empty() && std::all_of(use.values.begin(), use.values.end(), [&](const std::string& value) {
     return is_one_of(value, use.other->neutral);

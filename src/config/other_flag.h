@@ -12,11 +12,11 @@ namespace megalith::config {
 struct OtherFlag {
   enum class Takes { nothing, one, many };
   std::string flag;
-  bool accepted = false;  // accepted: has no effect, says why; else refused with the reason
+  bool accepted = false;  // accepted: has no effect and says why; otherwise refused with the reason
   Takes takes = Takes::nothing;
   std::string why;
-  std::vector<std::string> neutral = {};    // of a refused flag: values that ask for what is so anyway
-  std::vector<std::string> only_with = {};  // of a refused flag: without any of these it asks for nothing
+  std::vector<std::string> neutral = {};    // of a refused flag: values that ask for the default behaviour
+  std::vector<std::string> only_with = {};  // of a refused flag: it has no meaning without any of these
   std::vector<std::string> means = {};      // an old spelling: the words for it today; its values follow them
   std::vector<std::string> instead = {};    // of a refused flag: the words that come nearest; its values follow a flag
 };
@@ -26,7 +26,7 @@ struct OtherUse {
   const OtherFlag* other;
   std::vector<std::string> values;
   std::string name;           // in messages: the flag, or a file, its line and key
-  size_t begin = 0, end = 0;  // its words on the command line; 0, 0: it stands in a file
+  size_t begin = 0, end = 0;  // its words on the command line; 0, 0: it is in a file
 };
 
 // Flags refused for one reason, as one line.
@@ -45,7 +45,7 @@ struct Fates {
 // `given`: the flags of fields that were written.
 Fates fates_of(std::span<const OtherUse> uses, const std::set<std::string, std::less<>>& given);
 
-// The command line without what is refused and with today's spellings. Words that a shell would take apart are quoted.
+// The command line without refused flags and with current spellings. Words are quoted for a shell.
 std::string line_without(std::span<const std::string> words, std::span<const OtherUse> uses,
                          std::span<const OtherUse* const> refused);
 

@@ -1,4 +1,4 @@
-// A command line over settings that others wrote (a recipe's): what the line or its --config file says holds.
+// A command line over other settings (a recipe's): values of the line or its --config file take precedence.
 #pragma once
 #include <map>
 #include <span>
@@ -18,8 +18,8 @@ struct Under {
 ParseResult parse_over(const Under& under, FieldList& fields, std::span<const std::string> arguments,
                        std::span<const OtherFlag> others = {});
 
-// Where each field that something sets has its value from, by the field's name: "recipe gpt2-small", "run.yaml line 3",
-// "--lr". Values that can't be read are passed over.
+// The source of each set field's value, by the field's name: "recipe gpt2-small", "run.yaml line 3", "--lr".
+// Unreadable values are ignored.
 std::map<std::string, std::string, std::less<>> origins(const Under& under, FieldList& fields,
                                                         std::span<const std::string> arguments,
                                                         std::span<const OtherFlag> others = {});

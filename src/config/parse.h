@@ -1,7 +1,6 @@
-// The command line, in Megatron's form: `--flag value`, `--flag=value`, switches, and lists that take values up to the
-// next flag.
-// `--config FILE.yaml` is read first and the command line overrides it. A flag given twice: the last one holds, and
-// a warning says so. No abbreviations. All that is wrong is found in one reading.
+// The command line, in Megatron's form: `--flag value`, `--flag=value`, switches, and lists that take values up to
+// the next flag. `--config FILE.yaml` is read first, and the command line overrides it. If a flag is given twice the
+// last one counts, with a warning. There are no abbreviations. One pass finds all mistakes.
 #pragma once
 #include <map>
 #include <set>
@@ -27,15 +26,15 @@ struct Given {
 
   bool has(std::string_view field) const { return uses.contains(field); }
   bool has_flag(std::string_view flag) const { return flags.contains(flag); }
-  // "--a and --b" if two different flags give this field different values, else empty.
+  // "--a and --b" if two different flags give this field different values, otherwise empty.
   std::string contradiction(std::string_view field) const;
 };
 
-// What of the words and the file could not be taken.
+// The words and settings that could not be used.
 struct Wrong {
   std::vector<std::string> mistakes;          // one line each: unknown flags, and values wrong, missing or surplus
   std::set<std::string, std::less<>> unread;  // of fields: values wrong or missing, or the flag misspelt
-  std::vector<Refusal> refusals;              // other programs' flags that ask for what is not there
+  std::vector<Refusal> refusals;              // other programs' flags for features that are not built
   std::string rest;  // with refusals: the command line without them; empty where a file has some
   bool any() const { return !mistakes.empty() || !refusals.empty(); }
   std::vector<std::string> lines() const;  // one for each mistake and each refusal
@@ -49,8 +48,8 @@ struct ParseResult {
   Wrong wrong;
 };
 
-// Sets fields from arguments (without the program's name), as far as they can be read; what is wrong is in the result.
-// A word where a flag is wanted is the value of the field that is also_bare(), once.
+// Sets fields from arguments (without the program's name), as far as they are readable; the result has the mistakes.
+// A word in a flag's place is the value of the field that is also_bare(), once.
 ParseResult parse_all(FieldList& fields, std::span<const std::string> arguments,
                       std::span<const OtherFlag> others = {});
 
@@ -65,7 +64,7 @@ struct Setting {
   std::string where;                // begins messages: "--lr", "run.yaml line 3: lr"
 };
 
-// What a source, the command line or a file, holds.
+// The content of a source: the command line or a file.
 struct Source {
   std::vector<Setting> settings;
   std::vector<OtherUse> others;

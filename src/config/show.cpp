@@ -26,12 +26,12 @@ std::string written(const Field& field, const Spelling& spelling) {
   return spelling.constant ? spelling.flag : spelling.flag + " " + metavar_of(field, spelling);
 }
 
-// What help says of a field's spelling: the field's help at the main one, the difference at the others.
+// The help of a field's spelling: the field's help for the main one, the difference for the others.
 std::string help_of(const Field& field, const Spelling& spelling) {
   const Spelling& main = field.spellings.front();
   if (&spelling == &main) {
     const std::string text = field.text();
-    const bool unset = text == "None" || text == "[]" || text == "0";  // what 0 stands for, the help says
+    const bool unset = text == "None" || text == "[]" || text == "0";  // the help says what 0 means
     if (field.is_switch() || unset) return field.help;
     return fmt::format("{} [{}]", field.help,
                        field.is_list() ? fmt::format("{}", fmt::join(field.values(), " ")) : text);
@@ -61,7 +61,7 @@ void write_entry(std::string& out, const std::string& flag, const std::string& h
   out += line + "\n";
 }
 
-// What Markdown would take for more than text.
+// Escapes characters that have a meaning in Markdown.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {

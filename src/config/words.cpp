@@ -54,7 +54,7 @@ class Words {
     }
   }
 
-  // What follows an unknown flag is taken for its values.
+  // The words after an unknown flag count as its values.
   FlagIndex::Entry known(const std::string& word) {
     try {
       return index_.find(last_, "unknown flag " + last_);
@@ -133,12 +133,13 @@ class Words {
     std::vector<std::string> values;
     if (other.takes == Takes::one) values = {one_value()};
     if (other.takes == Takes::many) values = attached_ ? std::vector{*attached_} : following();
-    if (other.takes == Takes::nothing && attached_ && !parse_bool(*attached_, last_)) return;  // a switch left out
+    if (other.takes == Takes::nothing && attached_ && !parse_bool(*attached_, last_))
+      return;  // a switch that is not given
     source_.others.push_back({&other, values, last_, begin, at_});
     if (!other.means.empty()) read_means(other, values);
   }
 
-  // The words that an old spelling stands for, in its place.
+  // The words that replace an old spelling.
   void read_means(const OtherFlag& other, const std::vector<std::string>& values) {
     std::vector<std::string> words = other.means;
     words.insert(words.end(), values.begin(), values.end());

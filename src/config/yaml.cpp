@@ -63,7 +63,7 @@ class Reader {
     }
   }
 
-  // `x: false` where the flag is --no-x; `x: true` is what is so without it.
+  // `x: false` if the flag is --no-x; `x: true` is the default.
   void read_opposite(const FlagIndex::Entry& off, const YAML::Node& value, const std::string& where) {
     const std::vector<std::string> values = values_of(value, where);
     check(values.size() == 1, "{}: true or false is wanted", where);

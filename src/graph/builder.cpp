@@ -6,7 +6,7 @@ namespace megalith {
 
 void no_grad(std::string_view op) { fail("[{}] has no gradient: nothing that wants one may depend on it", op); }
 
-// By a map: optimizer state makes thousands of leaves, and each is looked for first.
+// In a map, because optimizer state has thousands of leaves, and each is looked up first.
 Value Builder::find_leaf(const std::string& name) {
   for (; indexed_ < g_.values.size(); ++indexed_)
     if (g_.values[indexed_].node < 0) leaves_.emplace(g_.values[indexed_].name, Value{int(indexed_)});

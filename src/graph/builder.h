@@ -46,7 +46,7 @@ class Builder {
   std::vector<Value> add(AnyOp op, const std::vector<Value>& ins);
   Value add1(AnyOp op, const std::vector<Value>& ins) { return add(std::move(op), ins)[0]; }
 
-  // Brings `axes` to state `to`. The value itself if it is there already; the same relayout of the same value in the
+  // Brings `axes` to state `to`. The value itself if it has that state; the same relayout of the same value in the
   // same phase is one node.
   Value relayout(Value v, AxisSet axes, State to, Order order = Order::block, int rotated = 0);
 
@@ -64,7 +64,7 @@ class Builder {
   Value saved(Value v);
 
   bool regather = true;  // what saved() does
-  bool repeats = false;  // what the forward adds meanwhile is not kept for the backward, but made again by saved()
+  bool repeats = false;  // the backward does not keep what the forward adds meanwhile; saved() recomputes it
 
  private:
   RelayoutPlan plan_of(Value v, AxisSet axes, State to, Order order, int rotated = 0) const;
@@ -82,12 +82,12 @@ class Builder {
 // The reverse walk: appends the backward of `loss` and returns each value's cotangent, by value id. A contribution
 // always has the dual type of its value; a relayout's gradient is the dual relayout. docs/layouts.md, section 5.
 std::map<Value, Value> backward(Builder& b, Value loss);
-// What it starts from: 1, of the loss's dual type.
+// The initial cotangent: 1, of the loss's dual type.
 Value seed_of(Builder& b, Value loss);
 // The same walk from given cotangents.
 std::map<Value, Value> backward(Builder& b, std::map<Value, Value> cotangents);
 
-// For ops that have no gradient: an Error if the walk ever asks.
+// For ops without a gradient: an Error if the reverse walk needs one.
 [[noreturn]] void no_grad(std::string_view op);
 
 }  // namespace megalith

@@ -14,7 +14,7 @@ namespace megalith {
 enum class Phase : u8 { forward, backward, update, weights };
 std::string_view name_of(Phase p);
 
-// What a value is for; the memory plan adds up bytes by it.
+// The purpose of a value; the memory plan sums bytes by it.
 enum class Role : u8 { activation, input, parameter, main_parameter, gradient, optimizer, cache, scalar, kept };
 std::string_view name_of(Role r);
 
@@ -39,7 +39,7 @@ struct ValueInfo {
   Role role = Role::activation;
   std::vector<LeafPart> parts = {};  // of a leaf; none: it is not packed
   InBucket bucket = {};              // of a leaf
-  bool host = false;                 // of a leaf: it lies in the host's memory
+  bool host = false;                 // of a leaf: it is in the host's memory
 };
 
 struct Node {
@@ -47,7 +47,7 @@ struct Node {
   std::vector<Value> ins, outs;
   Phase phase;
   Origin origin = {};
-  bool repeats = false;  // the backward makes its results again from its inputs rather than keep them (Builder::saved)
+  bool repeats = false;  // the backward recomputes its results from its inputs instead of keeping them (Builder::saved)
 };
 
 struct Graph {
@@ -61,7 +61,7 @@ struct Graph {
   Value find_leaf(const std::string& name) const;  // {} if there is none
 };
 
-// What an op's rules are told of its inputs. In the update phase everything is a constant.
+// The arguments of an op's rules about its inputs. In the update phase everything is a constant.
 InferArgs infer_args(const Graph& g, const std::vector<Value>& ins, Phase phase);
 
 std::string print(const Graph& g);  // one line a node, types included

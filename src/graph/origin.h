@@ -1,4 +1,4 @@
-// Where in a model, or in a step, a node comes from.
+// The origin of a node in a model, or in a step.
 #pragma once
 #include <string>
 
@@ -12,7 +12,7 @@ struct Origin {
   std::string stack = {};      // which, where a model has several: "encoder"
   bool recomputed = false;     // a repetition that the pass `recompute` made
   bool norm = false;           // the module's norm: of its input from the stream, or of its output
-  bool up_projection = false;  // of multi-head latent attention: makes queries, keys and values of the latents
+  bool up_projection = false;  // of multi-head latent attention: computes queries, keys and values from the latents
   bool operator==(const Origin&) const = default;
 };
 

@@ -20,7 +20,7 @@ struct Type {
 };
 std::string to_string(const Type& t, AxisSet used = kAllAxes);  // "bf16[16, 8]{cp~ tp_kv,  | copy dp}"
 
-// What one rank holds: the same type with the rank's sizes. Costs, kernels and buffers work on local types.
+// The part of one rank: the same type with the rank's sizes. Costs, kernels and buffers work on local types.
 Type local_type(const Mesh& mesh, const Type& t);
 
 }  // namespace megalith

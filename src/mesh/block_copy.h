@@ -16,7 +16,7 @@ Shape row_major_strides(const Shape& shape);  // in elements
 bool is_stretch(const Shape& whole, const Shape& box);
 i64 element_at(const Shape& whole, const Shape& offset);  // its number in row-major order
 
-// A box of a tensor as it lies in memory.
+// A box of a tensor in memory.
 struct StridedBlock {
   const Shape& offset;  // in the whole tensor
   const Shape& shape;

@@ -1,4 +1,4 @@
-// The named groups of a mesh's axes: what models, optimizers, passes and settings ask for, in both views of the ranks.
+// The named groups of a mesh's axes, which models, optimizers, passes and settings use, in both views of the ranks.
 #pragma once
 #include "mesh/axis.h"
 

@@ -13,8 +13,8 @@
 
 namespace megalith {
 
-// zigzag: of 2n chunks, rank k holds chunks k and 2n-1-k, in that order. ragged: the data decides which part of a dim a
-// rank holds, and its size (ops/ragged.h). So no relayout takes it, and it has no indices.
+// zigzag: of 2n chunks, rank k holds chunks k and 2n-1-k, in that order. ragged: the data determine a rank's part of
+// a dim, and its size (ops/ragged.h). So no relayout changes it, and it has no indices.
 enum class Order : u8 { block, zigzag, ragged };
 
 struct AxisUse {
@@ -32,8 +32,8 @@ struct SplitOver {
   int rotated = 0;
 };
 
-// What splits a dim, outermost first. Parts of one dense axis side by side, in mesh order, in one order and rotated
-// alike, are one split over all their ranks.
+// The axes that split a dim, outermost first. Neighbouring parts of one dense axis, in mesh order, with the same
+// order and rotation, are one split over all their ranks.
 class AxisList : public std::vector<AxisUse> {
  public:
   AxisList() = default;
@@ -47,7 +47,7 @@ class AxisList : public std::vector<AxisUse> {
   SplitOver split_from(size_t i) const;  // the one split that begins with use i
 };
 
-// What one axis does to a value.
+// The state of a value along one axis.
 struct State {
   enum Kind : u8 { kSame, kCopy, kSplit, kPartial, kMax } kind = kSame;
   int dim = -1;  // of kSplit

@@ -1,5 +1,5 @@
-// The atoms of the two views. An axis of a view ends at a cut: after so many neighbouring ranks. An atom is between two
-// successive cuts of either view.
+// The atoms of the two views. An axis of a view ends at a cut: after a number of neighbouring ranks. An atom is
+// between two successive cuts of either view.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace megalith {
 
 namespace {
 
-// Both views from the inside out, and the first rank behind each axis.
+// Both views from the inside out, and the first rank after each axis.
 constexpr int kParts = 3;
 using Cuts = std::vector<i64>;
 Cuts dense_cuts(const MeshSizes& s) { return {s.tp_rep, s.tp(), i64(s.tp()) * s.cp, s.stage()}; }

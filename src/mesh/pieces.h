@@ -8,11 +8,11 @@
 
 namespace megalith {
 
-// A rank's block: along each dim the runs of global indices, in local order. Its elements lie row-major.
+// A rank's block: along each dim the runs of global indices, in local order. Its elements are row-major.
 using Block = std::vector<std::vector<Run>>;
 Block block_of(const Mesh& mesh, const Shape& shape, const Layout& layout, const Coord& coord);
 
-// A sub-array that lies in two memories, in elements. The last dim is dense in both; dims that are dense in both are
+// A sub-array that is in two memories, in elements. The last dim is dense in both; dims that are dense in both are
 // merged.
 struct Box {
   i64 from = 0, to = 0;  // where it begins

@@ -45,7 +45,7 @@ Result infer_reshape(const Mesh& mesh, const std::string& spec, const std::vecto
     int axis = -1;  // the dense one
     for (const AxisUse& use : in.layout.dims[d]) {
       const i64 n = mesh.n(use.axis);
-      const bool goes_on = axis == dense_axis(use.axis), stays = goes_on && n == 1;  // beside its axis' other parts
+      const bool goes_on = axis == dense_axis(use.axis), stays = goes_on && n == 1;  // next to other parts of its axis
       const size_t before = at;
       while (left == 1 && !stays && at + 1 < letters.size()) left = size[letters[++at]];
       const bool apart = goes_on && at != before && (use.order == Order::zigzag || use.rotated != 0);

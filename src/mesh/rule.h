@@ -23,7 +23,7 @@ struct LayoutRule {
   std::vector<std::pair<char, i64>> sizes = {};  // of letters that only results have
 };
 
-// What the rule needs to know of an input.
+// The rule's information about an input.
 struct Operand {
   const Shape& shape;
   const Layout& layout;
@@ -37,7 +37,7 @@ struct Result {
 // The results' shapes and layouts, or an Error that names the spec, the axis and the states.
 std::vector<Result> infer_layouts(const LayoutRule& rule, const std::vector<Operand>& ins);
 
-// Merges or splits neighbouring dims, "sb(gd)->sbgd": `sizes` gives the letters' sizes. A rank's part must remain one
+// Merges or splits neighbouring dims, "sb(gd)->sbgd". `sizes`: the letters' sizes. A rank's part must remain one
 // block.
 Result infer_reshape(const Mesh& mesh, const std::string& spec, const std::vector<std::pair<char, i64>>& sizes,
                      const Operand& in);

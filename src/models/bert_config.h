@@ -1,4 +1,4 @@
-// What sets BERT apart from a decoder, in numbers. Names and meanings of flags are Megatron's where it has them.
+// BERT's settings in addition to a decoder's. Names and meanings are Megatron's flags where it has them.
 #pragma once
 #include "base/dtype.h"
 

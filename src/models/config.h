@@ -15,11 +15,11 @@
 
 namespace megalith {
 
-// What a model is built of, and a training command trains: pretrain-gpt a gpt.
+// The kind of a model, one for each training command: pretrain-gpt trains a gpt.
 enum class Architecture : u8 { gpt, bert, t5, retro };
 std::string_view name_of(Architecture a);  // "GPT", "BERT", "T5", "RETRO"
 
-// yarn: rope with that scaling, which resolve() makes of it. relative: T5's buckets.
+// yarn: resolve() turns it into rope with that scaling. relative: T5's buckets.
 enum class PositionEmbedding { learned_absolute, rope, alibi, none, yarn, relative };
 // gelu: exact (erf); gelu_tanh: its tanh approximation.
 // Gated: swiglu by SiLU, geglu by gelu_tanh, quick_geglu by x * logistic(1.702 x).

@@ -10,8 +10,8 @@ struct Initial {
   bool uniform = false;
 };
 
-// Of a part of a matrix that Megatron draws at once, of `rows` x `columns`: normal with deviation `std` or, with
-// --init-method-xavier-uniform, Xavier's (Glorot and Bengio 2010): uniform with deviation sqrt(2 / (rows + columns)).
+// The initial values of a matrix that Megatron draws at once, of `rows` x `columns`: normal with deviation `std`.
+// With --init-method-xavier-uniform: uniform with deviation sqrt(2 / (rows + columns)) (Glorot and Bengio 2010).
 Initial initial_of(const ModelConfig& config, double std, i64 rows, i64 columns);
 
 // Of the tables of words and positions. --embedding-init-method-std, where it differs, holds for Xavier's too.

@@ -1,5 +1,5 @@
-// The interface of a model to a step: a sequence of blocks, built in pieces, forward only, as a graph. All else that a
-// run needs (gradients, optimizer state, checkpoints, memory, flops) is derived from what the build declares.
+// The interface of a model to a step: a sequence of blocks, built in pieces, forward only, as a graph. Everything
+// else (gradients, optimizer state, checkpoints, memory, flops) is derived from what the build declares.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -24,10 +24,10 @@ struct DataInput {
   std::string counts = {};                              // of an array as kStepTokens: the mask whose sums it has
 };
 
-// An array that no data has: the step makes it, of training batches. [b] f32, for each row of a micro-batch the sum of
-// its loss mask, as mean over the step's micro-batches. So its sum over all rows, times their number, is known before
-// the first forward: the weight that the loss's first term will have. A model that asks for it, or for such an array of
-// another mask, has a step's micro-batches read before the first of them runs.
+// An array that is not in the data: the step computes it from training batches. [b] f32: for each row of a
+// micro-batch the sum of its loss mask, averaged over the step's micro-batches. So its sum over all rows, times the
+// number of micro-batches, is known before the first forward: it is the weight of the loss's first term. If a model
+// has this input, or one for another mask, all micro-batches of a step are read before the first one runs.
 inline constexpr const char* kStepTokens = "step_tokens";
 
 // A range of blocks, [first, last), such as one that a pipeline stage holds.
@@ -52,8 +52,8 @@ struct BuildMode {
   bool tally_layers = false;   // the values of each layer's own losses
 };
 
-// Numbers that a step counts beside its loss. `value`, [] or [n], f32 or f64, is added up over the step's micro-batches
-// and over the axes where it is Partial; on all others it is Same or Copy. The sums are known on all ranks.
+// Numbers that a step counts besides its loss. `value`, [] or [n], f32 or f64, is summed over the step's
+// micro-batches and over the axes where it is Partial; on all others it is Same or Copy. All ranks know the sums.
 struct Tally {
   std::string name;
   Value value;
@@ -63,9 +63,9 @@ struct TallySpec {
   i64 size = 1;  // numbers
 };
 
-// A term of the loss: its mean over the global batch is the sum of `sum` over the sum of `weight`. The gradient is that
-// of the first term's mean. Another term adds to it through `cotangent`: what the gradient of its `sum` starts from, in
-// units of the first term's sum. Both sums of another term are added up over ranks as a Tally is.
+// A term of the loss: its mean over the global batch is the sum of `sum` over the sum of `weight`. The gradient is
+// that of the first term's mean. Another term contributes through `cotangent`: the initial cotangent of its `sum`, in
+// units of the first term's sum. Both sums of another term are reduced over ranks like a Tally.
 struct LossTerm {
   std::string name;      // "lm loss"
   Value sum, weight;     // [] each
@@ -109,7 +109,7 @@ struct Built {
   Value tokens() const { return terms.at(0).weight; }
 };
 
-// Makes the parameter's leaf, and counts it once among what is built.
+// Makes the parameter's leaf, and counts it once among the built ones.
 inline Value add_parameter(Builder& b, Built& out, Parameter p) {
   const bool again = bool(b.find_leaf(p.name));  // of a value that is used several times
   p.value = b.leaf(leaf_of(
@@ -123,7 +123,7 @@ constexpr bool can_be_untrained(DType t) {
   return t == DType::f32 || t == DType::bf16 || t == DType::f64 || t == DType::i32;
 }
 
-// Makes the leaf of a tensor that is not trained. What changes it is set in `out.untrained`.
+// Makes the leaf of an untrained tensor. `out.untrained` says what changes it.
 inline Value add_untrained(Builder& b, Built& out, Parameter p) {
   check(can_be_untrained(p.type.dtype), "{} is not trained and {}: want f32, bf16, f64 or i32", p.name,
         name_of(p.type.dtype));

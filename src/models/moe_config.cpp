@@ -10,7 +10,7 @@
 namespace megalith {
 namespace {
 
-// A list of 0 and 1 as Megatron takes it: "[0]*3+[1]*58", with brackets, commas, + and * of a list and a number.
+// A list of 0 and 1 in Megatron's form: "[0]*3+[1]*58", with brackets, commas, + and * of a list and a number.
 class LayerList {
  public:
   explicit LayerList(const std::string& text) : text_(text) {

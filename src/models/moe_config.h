@@ -1,4 +1,4 @@
-// What a mixture of experts is, in numbers. Names, meanings and defaults are Megatron's flags.
+// The settings of a mixture of experts. Names, meanings and defaults are Megatron's flags.
 #pragma once
 #include <optional>
 #include <string>
@@ -27,8 +27,8 @@ struct MoeConfig {
   std::optional<double> router_topk_scaling_factor{};  // of the weights
   RouterDtype router_dtype = RouterDtype::model;
   i64 router_num_groups = 0;  // experts are chosen from the best groups; 0: no groups
-  i64 router_group_topk = 0;  // so many groups
-  i64 router_group_best = 0;  // a group's score is the sum of its so many best; 0: router_topk / router_group_topk
+  i64 router_group_topk = 0;  // number of groups to choose from
+  i64 router_group_best = 0;  // a group's score is the sum of this many best scores; 0: router_topk / router_group_topk
   bool router_enable_expert_bias = false;  // added to the scores for the choice alone, moved by what experts get
   double router_bias_update_rate = 1e-3;
   std::vector<std::string> router_load_balancing_type = {"aux_loss"};  // each with its coefficient

@@ -1,4 +1,4 @@
-// What a mixture's steps may tally (models/model.h), layer by layer. Layers are numbered from 0; the modules of
+// The possible tallies of a mixture's steps (models/model.h), by layer. Layers are numbered from 0; the modules of
 // multi-token prediction follow the last one.
 #pragma once
 #include "models/config.h"

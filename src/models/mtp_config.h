@@ -1,4 +1,4 @@
-// What multi-token prediction is, in numbers. Names, meanings and defaults are Megatron's flags.
+// The settings of multi-token prediction. Names, meanings and defaults are Megatron's flags.
 #pragma once
 #include <string_view>
 
@@ -12,7 +12,7 @@ class FieldList;
 
 struct MtpConfig {
   i64 num_layers = 0;                // depths: of depth j the modules predict j tokens further ahead; 0: none
-  double loss_scaling_factor = 0.1;  // of the mean of the depths' losses, beside the main loss
+  double loss_scaling_factor = 0.1;  // of the mean of the depths' losses, which is added to the main loss
   bool use_repeated_layer = false;   // one module for all depths
   bool detach_heads = false;         // their losses train the modules alone
   bool operator==(const MtpConfig&) const = default;

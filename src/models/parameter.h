@@ -9,7 +9,7 @@
 
 namespace megalith {
 
-// What a parameter is to an optimizer. embedding: the table of words; output: the weight that makes logits. A tied
+// The kind of a parameter for an optimizer. embedding: the table of words; output: the weight of the logits. A tied
 // weight is an embedding.
 enum class ParameterKind { matrix, vector, embedding, positions, output };
 
@@ -17,7 +17,7 @@ struct Parameter {
   std::string name;
   ParameterKind kind = ParameterKind::matrix;
   Type type = {};    // in compute precision, with its layout
-  int row_dims = 0;  // of a matrix: so many dims from the first on number its rows; 0: all but the last
+  int row_dims = 0;  // of a matrix: this many first dims are its rows; 0: all but the last
   Initial initial = {};
   i64 true_rows = 0;  // rows of dim 0 that exist; the padding after them starts 0, stays 0 and is never saved
   Value value = {};   // the leaf in the graph
@@ -37,11 +37,11 @@ struct Parameter {
   }
 };
 
-// What users know as parameters: each packed one replaced by its parts.
+// The parameters that users know: each packed one replaced by its parts.
 std::vector<Parameter> unpacked(const std::vector<Parameter>& parameters);
 
-// The leaf of a parameter's weight, gradient or optimizer state: `name` makes the leaf's name, and each packed one's,
-// from the parameter's.
+// The leaf of a parameter's weight, gradient or optimizer state. `name` converts the parameter's name, and each
+// packed one's, to the leaf's.
 LeafSpec leaf_of(const Parameter& p, std::string (*name)(const std::string&), const Type& type, Role role);
 
 // How its initial values are drawn.

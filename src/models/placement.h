@@ -1,4 +1,4 @@
-// How a parameter lies over the tensor-parallel ranks, declared where the parameter is. docs/layouts.md, section 4.
+// A parameter's layout over the tensor-parallel ranks, declared with the parameter. docs/layouts.md, section 4.
 #pragma once
 #include "models/parallel_style.h"
 

@@ -1,4 +1,5 @@
-// What a RETRO (Borgeaud et al. 2022) has beside a GPT, in numbers. Names are Megatron's flags where it has them.
+// The settings of a RETRO (Borgeaud et al. 2022) in addition to a GPT's. Names are Megatron's flags where it has
+// them.
 #pragma once
 #include "base/dtype.h"
 
@@ -18,7 +19,7 @@ struct RetroModelConfig {
   bool no_final_layernorm = false;  // the decoder ends without a norm (Megatron Core 0.8 to 0.15)
 
   i64 retrieved_length() const { return num_retrieved_chunks * chunk_length; }  // tokens of a neighbour
-  // Whether this layer of so many, counted from 0, attends to neighbours.
+  // Whether this one of `layers` layers, counted from 0, attends to neighbours.
   static bool attends(i64 layer, i64 layers);
   bool operator==(const RetroModelConfig&) const = default;
 };

@@ -10,8 +10,8 @@ class FieldList;
 
 void list_fields(RopeScaling& c, config::FieldList& f);
 
-// Fills in the kind and what is 0. `latent`: of multi-head latent attention, for which a factor above 1 means yarn, as
-// in Megatron. Twice is the same as once.
+// Fills in the kind and values that are 0. `latent`: for multi-head latent attention, where a factor above 1 means
+// yarn, as in Megatron. A second call changes nothing.
 void resolve(RopeScaling& c, bool latent, i64 max_position_embeddings);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// What an encoder-decoder (T5) has beside a decoder, in numbers. Sizes of both stacks are those of ModelConfig:
+// The settings of an encoder-decoder (T5) in addition to a decoder's. Sizes of both stacks are those of ModelConfig:
 // num_layers and seq_length are the encoder's. Names are Megatron's flags where it has them.
 #pragma once
 #include "base/dtype.h"

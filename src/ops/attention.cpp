@@ -24,7 +24,7 @@ std::vector<double> alibi_slopes(const AttentionSpec& at, i64 heads) {
 
 float rounded_alibi(float slope, i64 position) { return float(bf16(slope * float(bf16(float(position))))); }
 
-// The letters of rows and of what may follow it.
+// The letters of rows and of the optional inputs after it.
 static std::string behind(const AttentionSpec& at) {
   check(at.causal || (at.window == 0 && !at.alibi && !at.starts),
         "[attention] a window, ALiBi and documents need a causal mask: {}", AnyOp(Attention{at}).print());

@@ -22,7 +22,7 @@ struct AttentionSpec {
   bool alibi_scaled = false;  // scale * (B(p') - B(p)) instead, B(p) = bf16(slope) p in bf16: Falcon's
   double dropout = 0;         // of the probabilities
   u64 seed = 0;
-  bool starts = false, lengths = false;  // these inputs are there, behind rows, in this order
+  bool starts = false, lengths = false;  // which of these inputs exist; they follow rows in this order
   i64 buckets = 0;       // of the table of relative positions, which is the last input; 0: there is none
   i64 max_distance = 0;  // with them: from there on all share the last bucket
   // Packed: q, k and v are one input [s,b,j,d] (and their gradients one result): groups * heads_per_group query heads,
@@ -30,7 +30,7 @@ struct AttentionSpec {
   i64 groups = 0, heads_per_group = 0;
 
   bool packed() const { return groups > 0; }
-  // Of the inputs behind q, k and v: the place of `lengths`.
+  // The index of `lengths` among the inputs after q, k and v.
   int lengths_at() const { return starts ? 2 : 1; }
   int table_at() const { return lengths_at() + (lengths ? 1 : 0); }
 

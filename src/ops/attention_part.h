@@ -1,8 +1,7 @@
-// Attention of a rank's queries over the part of the keys that lies with them: what a ring is made of (Liu 2023;
-// causal, without lengths; the pass `ring` makes it after the backward is derived, so neither op has a gradient).
-// Inputs and letters are those of Attention, but s and t may both be split over cp, where t may be rotated: each rank
-// sees the keys that it holds. The results are values of their own, no parts of a sum over cp: one part goes on from
-// another's.
+// Attention of a rank's queries over its own part of the keys, for a ring (Liu 2023; causal, without lengths). The
+// pass `ring` makes it after the backward is derived, so neither op has a gradient. Inputs and letters are those of
+// Attention, but cp may split both s and t, where t may be rotated: each rank sees the keys that it holds. The
+// results are separate values, not terms of a sum over cp: one part continues from another's.
 #pragma once
 #include "ops/attention.h"
 
@@ -14,7 +13,7 @@ struct AttentionPart {
   static constexpr std::string_view name = "attention_part";
   AttentionSpec at;
   int parts = 1;           // of the keys
-  bool continues = false;  // the last two inputs are there
+  bool continues = false;  // the last two inputs exist
   bool last = false;       // o is in q's precision, not in that of accumulation
   void fields(auto&& v) const {
     at.fields(v), v("parts", parts);
@@ -27,8 +26,8 @@ struct AttentionPart {
   std::vector<Alias> aliases() const;
 };
 
-// do, q, k, v, o, lse, rows, [starts] -> dq, dk, dv in accumulation precision: what the keys at hand give to dq, and
-// the queries at hand to dk and dv. o and lse are those of all keys.
+// do, q, k, v, o, lse, rows, [starts] -> dq, dk, dv in accumulation precision: the contribution of these keys to dq,
+// and of these queries to dk and dv. o and lse are those of all keys.
 struct AttentionPartGrad {
   static constexpr std::string_view name = "attention_part_grad";
   AttentionSpec at;

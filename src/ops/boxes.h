@@ -5,9 +5,9 @@
 
 namespace megalith {
 
-// The type, in f32, of one number for each box of x, where each rank makes those of its own elements. No box may lie on
-// several ranks. With `over_ranks` one may that holds all of a dim: the grid is then Max over the axes that split it.
-// Error if a box lies on several ranks, or x is a sum that is not yet reduced.
+// The type, in f32, of one number for each box of x; each rank computes those of its own elements. With `over_ranks`
+// a box that holds all of a dim may be on several ranks: the grid is then Max over the axes that split it. Error if
+// another box is on several ranks, or if x is a sum that is not yet reduced.
 Type grid_of(const Mesh& mesh, const Type& x, const Shape& box, bool over_ranks = false);
 
 // How many neighbours along dim d a rank holds at least.

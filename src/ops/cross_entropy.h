@@ -29,8 +29,8 @@ struct VocabSums {
   Cost cost(Types ins, Types outs) const { return {8.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
-// VocabMax and VocabSums in one reading of the logits, where no reduction stands between them: a pass makes it.
-// logits, labels -> m [s,b], z [2,s,b]
+// VocabMax and VocabSums with one read of the logits, if no reduction is between them. A pass makes it. logits,
+// labels -> m [s,b], z [2,s,b]
 struct VocabMaxSums {
   static constexpr std::string_view name = "vocab_max_sums";
   i64 vocab = 0;
@@ -53,8 +53,8 @@ struct VocabSumsGrad {  // dz [2,s,b], logits, labels, m -> dlogits: dz0 * exp(x
   std::vector<Alias> aliases() const { return {{0, 1}}; }
 };
 
-// VocabMaxSums and, as each row is at hand, the logits' gradient, where dy is known before: a pass makes it.
-// dy [s,b], logits, labels -> z [2,s,b], dlogits = dy (exp(x - m) / z0 - [label]); dlogits may overwrite the logits
+// VocabMaxSums, and the logits' gradient while each row is in registers, if dy is known before. A pass makes it. dy
+// [s,b], logits, labels -> z [2,s,b], dlogits = dy (exp(x - m) / z0 - [label]); dlogits may overwrite the logits
 struct VocabLoss {
   static constexpr std::string_view name = "vocab_loss";
   i64 vocab = 0;

@@ -29,7 +29,7 @@ struct Join {
   Cost cost(Types ins, Types outs) const { return {0, total_bytes(ins, outs)}; }
 };
 
-// The cotangent of a result that nothing asks for is none: zeros in its place.
+// Zeros instead of a missing cotangent, for a result without readers.
 Value or_zeros(Builder& b, Value cotangent, Value result);
 
 }  // namespace megalith

@@ -1,8 +1,8 @@
 // y = sum over the letters missing in y of x * w: every linear layer, product and masked sum. spec "sbh,fh->sbf".
-// With `accumulate` a third input of y's type is added to in place: y = acc + x * w (y = x * w in a step's first
-// micro-batch if `starts`). Passes make two more forms, after the backward is there: with `plus` a third input c of y's
-// type is added, whose memory y may take; with `bias` the last input is added, a vector over y's last letters.
-// Inputs: x, w, [acc or c], [bias].
+// With `accumulate` a third input of y's type is the accumulator, in place: y = acc + x * w (y = x * w in a step's
+// first micro-batch if `starts`). Passes make two more forms after the backward is derived. With `plus` a third input
+// c of y's type is added, and y may take its memory. With `bias` the last input is added, a vector over y's last
+// letters. Inputs: x, w, [acc or c], [bias].
 #pragma once
 #include "graph/builder.h"
 

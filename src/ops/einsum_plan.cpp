@@ -34,7 +34,7 @@ bool as_gemm(const Groups& g, const EinsumOperands& ops, EinsumPlan& plan) {
   plan.kind = EinsumPlan::kGemm;
   const Loop &rows = plan.swapped ? n : m, &cols = plan.swapped ? m : n;
   const int a = plan.swapped ? kW : kX, b = plan.swapped ? kX : kW;
-  // A dim of size 1 takes the stride that makes its matrix an ordinary one.
+  // A dim of size 1 gets the stride that makes its matrix an ordinary one.
   auto stride = [](const Loop& l, int operand, i64 otherwise) { return l.n == 1 ? otherwise : l.stride[operand]; };
   GemmSpec& s = plan.gemm;
   s.m = rows.n, s.n = cols.n, s.k = k.n;

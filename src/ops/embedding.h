@@ -1,5 +1,5 @@
-// y = table[ids]. ids [s,b] i32, table [v,h] -> y [s,b,h]. Ids outside a rank's rows give 0, so a split of v leaves a
-// partial sum.
+// y = table[ids]. ids [s,b] i32, table [v,h] -> y [s,b,h]. Ids outside a rank's rows give 0, so with a split v the
+// result is a partial sum.
 #pragma once
 #include "graph/builder.h"
 
@@ -13,10 +13,10 @@ struct Embedding {
   Cost cost(Types ins, Types outs) const { return {0, double(ins[0].bytes() + 2 * outs[0].bytes())}; }
 };
 
-// ids, dy, table -> dtable [v,h]: rows of dy added up by id, in order. The table only says the type, unless
-// `accumulate`: then it is the accumulator, which the sums are added to in place (overwritten in a step's first
-// micro-batch if `starts`). `marks` are of an accumulator on one rank: rows that no id of the step has named are left
-// as they are, and count as zeros. ids, dy, acc, marks -> acc, marks [v] u8, 1 for the others.
+// ids, dy, table -> dtable [v,h]: rows of dy summed by id, in order. The table only gives the type. With `accumulate`
+// it is the accumulator, to which the sums are added in place (overwritten in a step's first micro-batch if
+// `starts`). `marks`, for an accumulator on one rank: rows without an id in the step are not written, and count as
+// zeros. ids, dy, acc, marks -> acc, marks [v] u8, 1 for the other rows.
 struct EmbeddingGrad {
   static constexpr std::string_view name = "embedding_grad";
   DType dtype = DType::f32;

@@ -1,5 +1,5 @@
-// What is between an expert's two products: act(u) times the row's weight. Rows are ragged (ops/ragged.h).
-// Gated: u [n,2,f] holds gate, then up, and act(u) = act(gate) * up (ops/swiglu.h). Otherwise u [n,f] (ops/activate.h).
+// The op between an expert's two products: act(u) times the row's weight. Rows are ragged (ops/ragged.h). Gated: u
+// [n,2,f] holds gate, then up, and act(u) = act(gate) * up (ops/swiglu.h). Otherwise u [n,f] (ops/activate.h).
 #pragma once
 #include "ops/activate.h"
 #include "ops/ragged.h"
@@ -31,8 +31,8 @@ struct ExpertActivation {
   }
 };
 
-// dy [n,f], u, weights, ends -> du, dweights [n] (sums over f, in f32 at the least). With `with_output`, which a pass
-// makes, a last result is y once more, to the bit.
+// dy [n,f], u, weights, ends -> du, dweights [n] (sums over f, in f32 at least). With `with_output`, set by a pass, a
+// last result is y again, to the bit.
 struct ExpertActivationGrad {
   static constexpr std::string_view name = "expert_activation_grad";
   ExpertAct act;

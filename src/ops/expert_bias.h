@@ -33,7 +33,7 @@ struct SumExpertRows {
   Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
-// dy [n,...], bias [e,...], ends -> [n] in f32 at the least: what the rows' weights get.
+// dy [n,...], bias [e,...], ends -> [n] in f32 at least: the gradient of the rows' weights.
 struct DotExpertBias {
   static constexpr std::string_view name = "dot_expert_bias";
   std::vector<Type> infer(const InferArgs& a) const;

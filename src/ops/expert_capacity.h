@@ -23,7 +23,7 @@ struct ExpertCapacity {
   std::vector<DType> dtypes(Types ins) const { return {ins[0].dtype, DType::i32}; }
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
   Cost cost(Types ins, Types outs) const { return {10.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
-  // Tokens that an expert keeps of so many.
+  // Tokens that an expert keeps of this many.
   i64 capacity(i64 tokens, i64 k) const {
     return std::min(tokens, i64(std::ceil(double(tokens * k) / double(experts) * factor)));
   }

@@ -8,19 +8,19 @@
 
 namespace megalith {
 
-// What a rank has room for.
+// The rows that a rank has room for.
 struct ExpertRoom {
   i64 balanced = 0;  // rows if all experts of all ranks get the same
   i64 worst = 0;     // rows that there can be
   i64 rows = 0;      // of the buffer
   i64 parts = 1;     // always enough
 };
-// `tokens`: of the rank's ep x etp group, each with k of `experts`, of which a rank has one of ep parts. `factor`: rows
-// of the buffer, times the balanced ones; none: the worst case.
+// `tokens`: of the rank's ep x etp group, each with k of `experts`; a rank has one of ep parts of the experts.
+// `factor`: rows of the buffer, as a multiple of the balanced number; none: the worst case.
 ExpertRoom expert_room(i64 tokens, i64 k, i64 experts, i64 ep, std::optional<double> factor);
 
-// choice [s,b,k] i32 as ExpertRows takes it -> cuts [d,x,parts + 1] i32: part i has the local tokens s_i B + b_i from
-// cuts[i] up to cuts[i + 1]. d, x: as of `ends` and `slots` there.
+// choice [s,b,k] i32, as for ExpertRows -> cuts [d,x,parts + 1] i32: part i has the local tokens s_i B + b_i from
+// cuts[i] up to cuts[i + 1]. d, x: as for `ends` and `slots` there.
 struct ExpertParts {
   static constexpr std::string_view name = "expert_parts";
   static constexpr bool differentiable = false;

@@ -6,8 +6,8 @@
 
 namespace megalith {
 
-// x [s,b,h], plan -> rows [n,h]: row r is token source[r]. Copy over ep and etp on the way in; over etp the rows are
-// Copy. The backward makes the rows once more from x and keeps x alone (`repeats`).
+// x [s,b,h], plan -> rows [n,h]: row r is token source[r]. x is Copy over ep and etp; over etp the rows are Copy. The
+// backward computes the rows again from x and keeps only x (`repeats`).
 struct GatherRows {
   static constexpr std::string_view name = "gather_rows";
   static constexpr bool repeats = true;
@@ -20,9 +20,9 @@ struct GatherRows {
   Cost cost(Types, Types outs) const { return {0, 2 * filled * double(outs[0].bytes())}; }
 };
 
-// rows [n,h], plan -> y [s,b,h]: the sum of a token's rows, in the order of its slots, in f32 at the least and rounded
-// once; 0 without rows. Partial over ep, and over etp where the rows are. With `adds`, which a pass makes, a last input
-// of y's type is added; of tokens without rows the result is that.
+// rows [n,h], plan -> y [s,b,h]: the sum of a token's rows, in the order of its slots, in f32 at least and rounded
+// once; 0 without rows. Partial over ep, and over etp if the rows are. With `adds`, set by a pass, a last input of
+// y's type is added; tokens without rows get just that.
 struct CombineRows {
   static constexpr std::string_view name = "combine_rows";
   bool adds = false;

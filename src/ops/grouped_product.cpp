@@ -6,7 +6,7 @@ namespace megalith {
 
 namespace {
 
-// "nh" as "enh"; a weight's letters as they are.
+// "nh" as "enh"; a weight's letters unchanged.
 std::string with_expert(const std::string& letters) { return letters[0] == 'n' ? "e" + letters : letters; }
 
 std::string without_first(const std::string& letters) { return letters.substr(1); }

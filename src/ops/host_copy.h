@@ -1,11 +1,11 @@
-// A value on its way to the host's memory and back, whole: the pass offload-activations makes these. A leaf on the host
-// holds it between the two.
+// Transfers of a whole value to the host's memory and back, made by the pass offload-activations. A leaf on the host
+// holds it meanwhile.
 #pragma once
 #include "graph/builder.h"
 
 namespace megalith {
 
-// value, leaf -> value, which is in the leaf then. The leaf is no result: what fetches it stands behind.
+// value, leaf -> value, which is then in the leaf. The leaf is no result; nodes that fetch it come later.
 struct HostStore {
   static constexpr std::string_view name = "host_store";
   int lane = 0;

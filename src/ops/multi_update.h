@@ -1,5 +1,5 @@
-// Ops of accumulation and update over many tensors at once, for backends where starting an op costs time: each is the
-// same as a node for every tensor. The pass multi-tensor makes them. Each tensor has its own shape and layout.
+// Ops of accumulation and update over many tensors at once, for backends with a high launch cost. Each equals a node
+// for every tensor. The pass multi-tensor makes them. Each tensor has its own shape and layout.
 #pragma once
 #include "ops/update.h"
 
@@ -41,7 +41,7 @@ struct MultiUpdate {
   int ins_each() const { return 2 + states_of(rule) + copy; }
   int outs_each() const { return 1 + states_of(rule) + copy; }
   Update one(int parameter, int ndim) const { return {rule, ndim, decay[size_t(parameter)], copy}; }
-  // Where the inputs of `one` lie among these.
+  // The indices of the inputs of `one` among these.
   std::vector<int> ins_of(int parameter) const;
 
   std::vector<Type> infer(const InferArgs& a) const;

@@ -25,7 +25,7 @@ constexpr DType dtype_of_codes(CodeFormat f) {
 }
 std::string_view name_of(CodeFormat f);
 
-// What a box's scale is made of (quant/scale.h).
+// The inputs of a box's scale (quant/scale.h).
 enum class Scaling : u8 {
   quotient,      // largest / amax, of the tensor: input amax
   power_of_two,  // the same of the box, down to a power of two
@@ -36,9 +36,9 @@ enum class Scaling : u8 {
 std::string_view name_of(Scaling s);
 constexpr bool reads_amax(Scaling s) { return s == Scaling::quotient || s == Scaling::nv || s == Scaling::kept; }
 
-// In which order Quantize gives the codes. x is seen as a matrix [its first `split` dims, the rest]. A product whose
-// kernel wants the summed dims last reads the transpose: of x [s, b, h] with split 2 it is [h, s, b]. `by_sequence`: it
-// is [h, b, s], so that the tokens of a sequence are neighbours, and with them the numbers of a block of tokens.
+// The orders in which Quantize writes codes. x is seen as a matrix [its first `split` dims, the rest]. A product
+// whose kernel needs the summed dims last reads the transpose: for x [s, b, h] with split 2 it is [h, s, b]. With
+// `by_sequence` it is [h, b, s], so the tokens of a sequence, and the numbers of a block of tokens, are consecutive.
 enum class CodeOrders : u8 {
   as_is,       // -> codes, scale_inv
   transposed,  // -> codes_t, scale_inv
@@ -46,7 +46,7 @@ enum class CodeOrders : u8 {
 };
 std::string_view name_of(CodeOrders o);
 
-// How codes are transposed: the first `split` dims stand behind the rest; two of them may change places as well.
+// How codes are transposed: the first `split` dims move after the rest; two of them may also be swapped.
 struct Turn {
   int split = 0;
   bool by_sequence = false;
@@ -125,7 +125,8 @@ struct QuantizedProduct {
   CodeFormat x_format = CodeFormat::e4m3, w_format = CodeFormat::e4m3;
   Shape x_box, w_box;
   bool accumulate = false, starts = false;
-  // The operand's codes are Quantize's transpose by this split; its box and scales are of the order before. 0: as is.
+  // The operand's codes are Quantize's transpose by this split; its box and scales have the order before it. 0: not
+  // transposed.
   int x_split = 0, w_split = 0;
   bool by_sequence = false;  // both
   bool plus = false;

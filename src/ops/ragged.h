@@ -1,12 +1,12 @@
-// Rows of experts. A token's row stands on the rank that holds the expert, so how many rows a rank has is known from
-// the data alone. A ragged value [n,...] has as many as there can be: n = S B min(k, E / ep) ep. Of these a rank holds
-// W = min(k, E / ep) x the tokens of its ep x etp group. The first `ends[last]` rows are there, sorted by expert; the
-// others are never read or written.
+// Rows of experts. A token's row is on the rank of its expert, so only the data determine a rank's number of rows. A
+// ragged value [n,...] has the largest possible number: n = S B min(k, E / ep) ep. Of these a rank holds W = min(k, E
+// / ep) x the tokens of its ep x etp group. The first `ends[last]` rows exist, sorted by expert; the others are never
+// read or written.
 //
-// Its dim n is split, in Order::ragged, over the axes of edp that split the tokens, and over ep. To the rule of letters
-// (mesh/rule.h) these are two letters: "n", rows of the tokens of a group, and "e", rows of an expert. So a product
-// "nh,efh->nf" goes by "enh,efh,ne->enf". The functions here bring types to such letters and back. docs/layouts.md,
-// section 9.
+// Its dim n is split, in Order::ragged, over the axes of edp that split the tokens, and over ep. The rule of letters
+// (mesh/rule.h) sees two letters: "n", rows of the tokens of a group, and "e", rows of an expert. So a product
+// "nh,efh->nf" has the rule "enh,efh,ne->enf". The functions here convert types to such letters and back.
+// docs/layouts.md, section 9.
 #pragma once
 #include "graph/op.h"
 
@@ -27,7 +27,7 @@ Type ends_as_letters(const Type& ends, i64 n);           // [d,e] -> "ne"
 Type slots_as_letters(const Type& slots, i64 e, i64 n);  // [x,s,b,k] -> "enk"
 // And back.
 Type rows_of_letters(Type t);                              // "en..." -> [n,...]
-Type tokens_of_letters(const Type& t, const Type& slots);  // "n..." -> [s,b,...], as the slots' tokens lie
+Type tokens_of_letters(const Type& t, const Type& slots);  // "n..." -> [s,b,...], in the layout of the slots' tokens
 
 // The ragged split of n over the axes of edp that split the tokens of x [s,b,...], in the order of that.
 AxisList ragged_tokens(const Layout& x);

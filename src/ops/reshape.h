@@ -8,7 +8,7 @@ struct Reshape {
   static constexpr std::string_view name = "reshape";
   std::string spec;
   std::vector<std::pair<char, i64>> sizes;
-  std::vector<Type> back_to;  // of a gradient: the one type to return to, told because several types map to one result
+  std::vector<Type> back_to;  // for a gradient: the type to return to, because several types map to one result
 
   void fields(auto&& v) const { v("spec", spec); }
   std::vector<Type> infer(const InferArgs& a) const;

@@ -17,9 +17,9 @@ struct RmsNorm {
   std::vector<Alias> aliases() const { return {{0, 0}}; }
 };
 
-// dy, x, w, rstd -> dx [..,h], dw [h]. With `residual`, which a pass makes, the last input is of dx's type and is added
-// to it: the gradient that passes the norm by. With `with_output`, likewise, another result is y once more, to the bit.
-// With `bias`, likewise, a last result is the sum of dx over all but its last letter, in f32 at least: the gradient of
+// dy, x, w, rstd -> dx [..,h], dw [h]. A pass may set the following. With `residual` the last input, of dx's type, is
+// added to dx: the gradient of the residual stream past the norm. With `with_output` another result is y again, to
+// the bit. With `bias` a last result is the sum of dx over all but its last letter, in f32 at least: the gradient of
 // a bias that was added to x.
 struct RmsNormGrad {
   static constexpr std::string_view name = "rms_norm_grad";

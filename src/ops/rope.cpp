@@ -20,7 +20,7 @@ double llama3(double f, const RopeScaling& by) {
   return (1 - s) * f / by.factor + s * f;
 }
 
-// Where yarn's ramp begins and ends, as numbers of frequencies. `over`: what exponents are divided by.
+// The ends of yarn's ramp, as indices of frequencies. `over`: the divisor of exponents.
 struct Ramp {
   double low, high;
   Ramp(const RopeScaling& by, double base, double over) {

@@ -26,9 +26,9 @@ struct RopeScaling {
   std::optional<double> attention_factor = {};                // yarn, longrope: the amplitude; unset: by formula
   std::vector<double> short_factors = {}, long_factors = {};  // longrope: one for each pair that turns
 
-  // What cosines and sines are multiplied by.
+  // The factor of cosines and sines.
   double amplitude() const;
-  // What the scores of multi-head latent attention are multiplied by (DeepSeek-V2).
+  // The factor of the scores of multi-head latent attention (DeepSeek-V2).
   double score_factor() const;
   // The kind and the numbers that count for it, for printing and comparing.
   std::string text() const;

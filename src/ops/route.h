@@ -30,7 +30,7 @@ struct RouteSpec {
     if (bias) v("bias", bias);
     if (by) v("by", by);
   }
-  // An Error that says what does not fit `experts`.
+  // Error if these settings do not fit `experts`.
   void check_experts(i64 experts) const;
 };
 

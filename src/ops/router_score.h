@@ -28,7 +28,7 @@ constexpr A score_of(RouterScore kind, A z) {
   const A above = z < A(0) ? A(0) : z;
   return std::sqrt(above + std::log1p(std::exp(z < A(0) ? z : -z)));
 }
-// Its derivative, where s = score_of(z). Where s has become 0 so has the derivative.
+// Its derivative, for s = score_of(z). If s underflows to 0, so does the derivative.
 template <class A>
 constexpr A slope_of(RouterScore kind, A z, A s) {
   if (kind == RouterScore::sigmoid) return s * sigmoid_of(-z);

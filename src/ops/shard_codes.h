@@ -20,7 +20,7 @@ struct ShardMember {
   i64 place = 0, elements = 0;
 };
 
-// What of a member a rank's part has: n elements from `begin` of the part on.
+// A rank's part of a member: n elements from `begin` of the part on.
 struct ShardStretch {
   i64 begin = 0, n = 0;
 };

@@ -9,7 +9,7 @@ namespace {
 
 i64 aligned(i64 n) { return (n + Window::kAlignment - 1) / Window::kAlignment * Window::kAlignment; }
 
-// The ranks that hold different parts of it, and those that hold the same.
+// The layout over the ranks that hold different parts of it, and those that hold the same part.
 Layout layout_over(const Type& leaf) {
   Layout out = whole(2);
   AxisSet splits;
@@ -94,7 +94,7 @@ std::vector<Type> WindowUpdate::infer(const InferArgs& a) const {
   return out;
 }
 
-// Of gradients and weights what lies in the stretches; they are read and written as Update does.
+// It reads and writes the ranges' gradients and weights, as Update does.
 Cost WindowUpdate::cost(Types ins, Types outs) const {
   Cost c{0, 2 * double(outs[0].bytes())};
   for (size_t k = 0; k < window.stretches.size(); ++k) {

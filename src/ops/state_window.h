@@ -1,9 +1,9 @@
-// Update of state that lies in the host's memory (--optimizer-cpu-offload): a window of it is fetched, updated on the
-// device, and stored. The pass stream-state makes these of Update.
+// Update of state in the host's memory (--optimizer-cpu-offload): a window of it is fetched, updated on the device,
+// and stored. The pass stream-state makes these ops from Update.
 //
-// A window holds, for each of some stretches of parameters, the state that lies there: [main weights |] the rule's
-// states, each as it is stored. Its type is [t, n], of the first one's dtype: t runs over the ranks that hold different
-// parts, n over one rank's memory.
+// A window holds the state of some ranges of parameters: [main weights |] the rule's states, each in its stored type.
+// Its type is [t, n], with the first one's dtype. t runs over the ranks that hold different parts, n over one rank's
+// memory.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
-// Sum over the letters that the result lacks, "sbh->h", and its gradient, the broadcast "h,sbh->sbh" (its second input
-// only says the type).
+// Sum over the letters that the result lacks, "sbh->h", and its gradient, the broadcast "h,sbh->sbh" (its second
+// input only gives the type).
 #pragma once
 #include "graph/builder.h"
 

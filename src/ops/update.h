@@ -55,12 +55,12 @@ struct CountNonzeros {
   Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
-// What the step decides from three sums over the whole global batch. squares [] f64 of the summed gradients, loss []
-// and tokens [] -> [4] f64: the mean loss; the gradient norm (of the mean loss); the factor that each gradient is
-// multiplied by (clipping included); 1 if the step counts, or 0 if loss or norm are not finite. Means are over one
-// token at least: none has loss and norm 0. Clipping as torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)).
-// With `scaling` the gradients are those of a scaled loss. The last input is then the loss scale's state [3] f64, which
-// the step leaves as the next one takes it: a second result, in place. Norm and factor are without the scale.
+// The decisions of a step from three sums over the whole global batch. squares [] f64 of the summed gradients, loss
+// [] and tokens [] -> [4] f64: the mean loss; the gradient norm (of the mean loss); the factor of each gradient, with
+// clipping; 1 if the step counts, or 0 if loss or norm are not finite. Means divide by at least one token, so without
+// tokens loss and norm are 0. Clipping as torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)). With
+// `scaling` the gradients are those of a scaled loss. The last input is then the loss scale's state [3] f64. A second
+// result, in place, is that state for the next step. Norm and factor are without the scale.
 struct StepScalars {
   static constexpr std::string_view name = "step_scalars";
   double clip = 0;  // 0: off
@@ -100,7 +100,7 @@ struct Update {
     v("ndim", ndim), v("decay", decay), v("copy", copy);
     if (marks) v("marks", marks);
   }
-  // Where the inputs after w and g stand.
+  // The index of the first input after w and g.
   int states() const { return states_of(rule); }
   int scalars_at() const { return 2 + states(); }
   int step_scalars_in_at() const { return 3 + states(); }

@@ -12,7 +12,7 @@
 
 namespace megalith {
 
-// What a step decided, and what the host wrote for it.
+// The step's decisions, and the numbers that the host wrote for it.
 struct StepNumbers {
   double factor;        // that the gradient is multiplied by
   double lr;            // learning rate
@@ -134,7 +134,7 @@ struct Mean {
   };
 };
 
-// Down a direction that was made of the gradient: w *= 1 - lr * wd;  w -= lr * scale * g
+// Descends along a direction that was computed from the gradient: w *= 1 - lr * wd;  w -= lr * scale * g
 struct Descent {
   static constexpr std::string_view name = "descent";
   static constexpr int kStates = 0;

@@ -30,7 +30,7 @@ struct Bucket {
   bool stacked = false;
   bool own_rate = false;             // has_own_rate
   std::vector<int> stages = {};      // see Parameter
-  bool host = false;                 // the optimizer's state lies in the host's memory
+  bool host = false;                 // the optimizer state is in the host's memory
   bool late = false;                 // its new weights are gathered by the programs that read them, not by the update
   bool coded = false;                // and as codes of fp8 (passes/gather_codes.h); a rank's part is in bf16
   Type gradient = {}, weights = {};  // whole on each of the reduced ranks
@@ -60,7 +60,7 @@ Value weights_shard_leaf(Builder& b, const Bucket& bucket);  // in compute preci
 Value main_leaf(Builder& b, const Bucket& bucket);
 Value state_leaf(Builder& b, const Bucket& bucket, const OptimizerState& state);
 
-// Lets those of the members' weights and gradients that b's graph has lie in the buckets.
+// Places those of the members' weights and gradients that b's graph has in the buckets.
 void place_members(Builder& b, const std::vector<Bucket>& buckets, const std::vector<Parameter>& parameters);
 
 // Programs for the start of a run. take_main, for buckets with starts_in_gradients(), copies each rank's part of the

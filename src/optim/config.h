@@ -1,4 +1,4 @@
-// What the user says about the optimizer and its schedules. Names and meanings are Megatron's flags.
+// The user's settings of the optimizer and its schedules. Names and meanings are Megatron's flags.
 #pragma once
 #include <optional>
 #include <string>
@@ -62,7 +62,7 @@ struct OptimizerConfig {
   double optimizer_offload_fraction = 1;
   bool overlap_cpu_optimizer_d2h_h2d = false;
 
-  // Where a resumed run takes its schedule from: neither: both must agree; override: these flags; use: the checkpoint.
+  // The source of a resumed run's schedule: neither: both must agree; override: these flags; use: the checkpoint.
   bool override_opt_param_scheduler = false;
   bool use_checkpoint_opt_param_scheduler = false;
 

@@ -30,7 +30,7 @@ struct LrSchedule {
   double at(i64 samples) const;
 };
 
-// How long a run is: exactly one of the first two is given, 0 stands for "not given".
+// The length of a run: exactly one of the first two is given, 0 means "not given".
 struct TrainLength {
   i64 train_iters = 0;
   i64 train_samples = 0;
@@ -41,8 +41,8 @@ struct TrainLength {
   }
 };
 
-// The flags as they were given: --lr, --min-lr, --lr-warmup-init, --lr-decay-style, --lr-wsd-decay-style,
-// --lr-decay-iters and so on.
+// The flags as given: --lr, --min-lr, --lr-warmup-init, --lr-decay-style, --lr-wsd-decay-style, --lr-decay-iters and
+// so on.
 struct LrFlags {
   LrDecay decay_style = LrDecay::linear;
   WsdDecay wsd_decay_style = WsdDecay::exponential;

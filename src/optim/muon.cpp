@@ -1,6 +1,5 @@
-// Muon (Jordan et al. 2024), as Megatron-LM has it: the momentum of a matrix is made nearly orthogonal by a
-// Newton-Schulz iteration, all of it products in the graph. Embeddings, the output layer and vectors are left to
-// another optimizer.
+// Muon (Jordan et al. 2024), as in Megatron-LM. A Newton-Schulz iteration makes the momentum of a matrix nearly
+// orthogonal, by products in the graph. Another optimizer updates embeddings, the output layer and vectors.
 #include <algorithm>
 #include <array>
 #include <cmath>

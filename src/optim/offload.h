@@ -1,4 +1,4 @@
-// Which state lies in the host's memory (--optimizer-cpu-offload).
+// Selects the state that is in the host's memory (--optimizer-cpu-offload).
 #pragma once
 #include <vector>
 
@@ -8,8 +8,8 @@
 
 namespace megalith {
 
-// By parameter, or bucket: from the first on, until the given fraction of all elements is there. What has no weight
-// decay stays: vectors, of which the transfers would cost more than their bytes.
+// By parameter, or bucket: from the first on, until it is the given fraction of all elements. Parameters without
+// weight decay stay: they are vectors, whose transfers would cost more than their bytes.
 std::vector<bool> on_host(const std::vector<Parameter>& parameters, const OptimizerConfig& config);
 void place_on_host(std::vector<Bucket>& buckets, const OptimizerConfig& config);
 

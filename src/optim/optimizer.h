@@ -43,7 +43,7 @@ class Optimizer {
 
   virtual std::string_view name() const = 0;                // of --optimizer
   virtual void list_fields(config::FieldList& fields) = 0;  // its flags, in its own members
-  virtual std::string mistake() const { return {}; }        // what is wrong with their values
+  virtual std::string mistake() const { return {}; }        // the mistake in their values
 
   // The name of the optimizer that updates the parameter, where it is chosen: its own, or another's.
   virtual std::string_view updates_by(const Parameter&) const { return name(); }

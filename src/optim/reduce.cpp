@@ -76,7 +76,7 @@ std::vector<Value> reduce(Builder& b, const std::vector<RankSum>& sums, const Tr
 void begin_reduce(Builder& b, const std::vector<RankSum>& sums) {
   for (const RankSum& s : sums) {
     const bool alone = b.mesh().n(s.axes) == 1;
-    if (alone && s.to == kSame) continue;  // the sum lies where its one term is
+    if (alone && s.to == kSame) continue;  // the sum has the memory of its only term
     const Value terms = narrows(b, s) ? b.add1(PutBack{}, {s.terms, narrow_leaf(b, s)}) : s.terms;
     b.move_into(terms, s.axes, s.to, sum_leaf(b, s), alone ? 0 : kGradientLane);
   }

@@ -15,7 +15,7 @@ struct Traffic {
   bool overlap_gradients = false, overlap_weights = false;
   bool overlap_tensor = false;   // transfers between tensor-parallel ranks
   bool ring = false;             // attention's keys and values go round the context-parallel ranks
-  bool overlap_experts = false;  // tokens to experts and back, beside the shared expert
+  bool overlap_experts = false;  // dispatch and combine overlap with the shared expert
 };
 constexpr int kGradientLane = 1, kWeightLane = 2;
 

@@ -1,4 +1,4 @@
-// The norm of all weights, as a program beside the update: it reads what that leaves.
+// The norm of all weights, as a program after the update.
 #pragma once
 #include <vector>
 

@@ -14,8 +14,8 @@
 
 namespace megalith {
 
-// The leaf of a parameter's (or bucket's) main weights: in f32, or what bf16 weights lack of it (main_type). Those of
-// the optimizer's states are named alike: PARAMETER.SUFFIX.
+// The leaf of a parameter's (or bucket's) main weights: in f32, or the remaining bits of bf16 weights (main_type).
+// The optimizer's states have similar names: PARAMETER.SUFFIX.
 std::string main_name(const std::string& parameter);
 inline constexpr const char* kMainSuffix = "main";
 
@@ -37,7 +37,7 @@ struct GradientSums {
 };
 
 inline constexpr const char* kLossScale = "loss_scale";  // the state's leaf, and the output of the step's end
-// What the backward starts from, of each term of the loss, is multiplied by the loss scale.
+// Multiplies the initial cotangent of each loss term by the loss scale.
 void scale_roots(Builder& b, std::map<Value, Value>& roots, const LossScaling& scaling);
 
 // Of a pipeline's stage.
@@ -48,7 +48,7 @@ struct StageEnd {
 
 // All-reduces v over each axis where it is Partial; v itself if there is none.
 Value reduced(Builder& b, Value v);
-// With pipeline stages: what each of them has of its own, as terms of one sum.
+// With pipeline stages: each stage's own value, as a term of one sum.
 Value stage_term(Builder& b, Value v);
 // The sum over all ranks of each rank's own share: where ranks hold equal values, the one at coordinate 0 counts.
 Value owned_total(Builder& b, Value v);

@@ -78,14 +78,14 @@ i64 BusClock::most_bytes(const std::vector<bool>& goes) const {
   return stays + 2 * most;
 }
 
-// `gone`: for each offloaded value, the node before which its device memory is free, if the bus takes `longer` by that
-// factor. Returns how long the device waits.
+// `gone`: for each offloaded value, the node before which its device memory is free, if transfers take `longer` times
+// as long. Returns how long the device waits.
 double BusClock::run(const Direction& d, const std::vector<bool>& goes, double longer, std::vector<int>& gone) const {
   const i64 most = most_bytes(goes);
   struct Move {
     size_t kept;
     double end;
-    int begin;  // the first node that may run beside it
+    int begin;  // the first node that may overlap with it
   };
   std::deque<Move> moving;
   double late = 0, free = 0;

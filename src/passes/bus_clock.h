@@ -1,6 +1,7 @@
-// When what goes to the host's memory and back is on the bus, by a clock of the graph's nodes: ops' costs at a GPU's
-// rates. A store begins where its value is made; a fetch as late as it may, so that its copy lives shortly. Each
-// direction takes one after the other. Where the clock is wrong a run waits, and its results are the same.
+// Simulates the bus between device and host for offloaded values. The clock has the graph's nodes, with ops' costs at
+// a GPU's rates. A store begins where its value is computed. A fetch begins as late as possible, so its copy lives
+// briefly. Each direction transfers one value after another. If the clock is wrong a run waits; its results are the
+// same.
 #pragma once
 #include "passes/kept_values.h"
 
@@ -35,7 +36,7 @@ class BusClock {
   Timetable timetable(const std::vector<size_t>& chosen) const;
 
   double on_bus(size_t kept) const { return double(bytes_[kept]) / rates_.bus; }
-  double made_again(size_t kept) const;  // seconds, at least: of the node that makes it
+  double made_again(size_t kept) const;  // seconds, a lower bound: of the node that computes it
   i64 bytes(size_t kept) const { return bytes_[kept]; }
   double forward() const { return begins_[size_t(forward_end_)]; }  // seconds
 
@@ -43,7 +44,7 @@ class BusClock {
   // One direction, in its own order of nodes: for the backward the last is the first, and a fetch is a store.
   struct Direction {
     std::vector<double> begins;                 // by node, and the end
-    std::vector<std::pair<int, size_t>> comes;  // nodes that make values, and the values; in order
+    std::vector<std::pair<int, size_t>> comes;  // nodes that compute values, and the values; in order
     int end = 0;                                // the node by which all has gone
   };
   double seconds(const Graph& g, const Node& n) const;

@@ -1,4 +1,4 @@
-// What passes that begin transfers on a lane share.
+// Shared code of passes that start transfers on a lane.
 #pragma once
 #include "graph/graph.h"
 
@@ -12,7 +12,8 @@ bool adds_to_gradient(const Graph& g, const Node& n);
 // Moves the nodes `moved`, in their order, before the node at index `to`.
 void move_nodes(Graph& g, size_t to, const std::vector<size_t>& moved);
 
-// The relayout that makes `begun` is on a lane: puts a Wait before its first reader, which all readers then read.
+// For a relayout on a lane with the result `begun`: inserts a Wait before its first reader. All readers then read the
+// Wait's result.
 void end_before_reader(Graph& g, Value begun);
 
 }  // namespace megalith

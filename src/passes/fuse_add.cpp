@@ -4,8 +4,8 @@
 //   add(c, codes)        -> the same by a product of codes
 //   add(c, norm's dx)    -> a norm's gradient with `residual`
 //   add(rows, rows)      -> sums of experts' rows of two parts of the tokens: the second adds
-// The producer's result must have no other use, and stand after the other operand: then the fused node can take the
-// producer's place. All types are equal, so a partial sum never meets a whole value.
+// The producer's result must have no other use, and the producer must come after the other operand. Then the fused
+// node can take the producer's place. All types are equal, so a partial sum never meets a reduced value.
 #include "graph/relayout_op.h"
 #include "ops/add.h"
 #include "ops/einsum.h"

@@ -1,5 +1,5 @@
-// vocab_max and the vocab_sums that reads its result become one op, which reads the logits once. Where ranks share the
-// vocabulary a reduction stands between the two, and they stay.
+// vocab_max and the vocab_sums that reads its result become one op, which reads the logits once. If ranks share the
+// vocabulary, a reduction is between the two, and they stay separate.
 #include "ops/cross_entropy.h"
 #include "passes/pass.h"
 

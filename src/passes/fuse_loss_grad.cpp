@@ -1,8 +1,8 @@
-// What a token's loss counts is known before the loss is: so the logits' gradient is made where the logits are read for
-// the loss, as one op, and the logits need not be read again.
+// The weight of each token in the loss is known before the loss. So one op computes the logits' gradient where it
+// reads the logits for the loss, and they are not read again.
 //   m, z = vocab_max_sums(x);  ..  dz = cross_entropy_grad(dy, z);  dx = vocab_sums_grad(dz, x, m)
 //   ->  z, dx = vocab_loss(dy, x)
-// What makes dy moves before it, out of the backward.
+// The nodes that compute dy move before it, out of the backward.
 #include <algorithm>
 
 #include "graph/relayout_op.h"
@@ -15,7 +15,7 @@ namespace {
 
 struct Loss {
   int sums, z_grad, x_grad;   // nodes
-  std::vector<int> makes_dy;  // nodes behind `sums`, in order
+  std::vector<int> makes_dy;  // nodes after `sums`, in order
 };
 
 // The nodes after `at` on which v depends, in order. False if one of them depends on node `at`, or moves data.
@@ -33,7 +33,7 @@ class Finder {
  public:
   explicit Finder(const Graph& g) : g_(g), uses_(count_uses(g)) {}
 
-  // The loss whose logits' gradient node `x_grad` makes, if the two can be one.
+  // The loss whose logits' gradient is computed by node `x_grad`, if the two can be fused.
   bool find(int x_grad, Loss& loss) const {
     const auto* op = g_.nodes[x_grad].op.get_if<VocabSumsGrad>();
     if (!op) return false;

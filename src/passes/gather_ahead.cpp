@@ -20,7 +20,7 @@ bool ends(const Node& n) { return of_gather(n) && n.op.get_if<Wait>(); }
 
 struct Gather {
   Node begin, end;
-  int reader;  // the first node that reads what is gathered
+  int reader;  // the first node that reads the gathered value
 };
 
 }  // namespace
@@ -60,7 +60,7 @@ bool gather_ahead(Graph& g) {
     }
   std::stable_sort(gathers.begin(), gathers.end(),
                    [](const Gather& a, const Gather& b) { return a.reader < b.reader; });
-  int head = 0;  // what makes the codes that are gathered
+  int head = 0;  // the node that computes the gathered codes
   for (const Gather& gather : gathers) head = std::max(head, g.info(gather.begin.ins[0]).node + 1);
   std::vector<Node> nodes;
   for (int i = 0; i < head; ++i)

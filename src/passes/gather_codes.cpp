@@ -12,7 +12,8 @@ namespace megalith {
 
 namespace {
 
-// The numbers of a weight that its readers need beside its codes, in leaves that live from micro-batch to micro-batch.
+// The numbers that a weight's readers need in addition to its codes, in leaves that live from micro-batch to
+// micro-batch.
 struct CodedWeight {
   size_t bucket = 0;
   ShardMember member;  // at: its number among all
@@ -86,7 +87,7 @@ class Gathering {
     w.scale_invs.push_back(n.outs[1]), w.amaxes.push_back(cast.gives_amax ? n.outs[2] : n.ins[1]);
   }
 
-  // What brought a weight's amax to all ranks.
+  // Drops the nodes that brought a weight's amax to all ranks.
   void drop_readings(const CodedWeight& w) {
     for (Value v : w.amaxes)
       while (g_.info(v).node >= 0) {

@@ -1,6 +1,6 @@
-// Weights of linear layers move between ranks as codes of fp8 (--fp8-param-gather). Each rank casts its own part of a
-// bucket, and the codes are gathered, a byte for each number instead of two. The cast of a layer's weight moves before
-// the gather: with the same scale it gives the same codes.
+// Weights of linear layers move between ranks as fp8 codes (--fp8-param-gather). Each rank casts its own part of a
+// bucket, and the codes are all-gathered, one byte a number instead of two. The cast of a layer's weight moves before
+// the all-gather: the same scale gives the same codes.
 #pragma once
 #include "optim/buckets.h"
 

@@ -16,7 +16,7 @@ static Value accumulate_scalar(Builder& b, const std::string& name, Value x) {
   return b.add1(Accumulate{0, true}, {acc, wide});
 }
 
-// A given cotangent is none of the constants whose layout does not matter.
+// A given cotangent must not be a constant whose layout does not matter.
 static Value root_of(Builder& b, const LossTerm& term) {
   const Type want = b.type(term.sum).dual(b.grad_dtype(term.sum)), &type = b.type(term.cotangent);
   check(type == want, "the cotangent of {} is {}: want {}", term.name, to_string(type), to_string(want));

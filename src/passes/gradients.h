@@ -31,7 +31,7 @@ bool updates_untrained(const Graph& g, const Node& n);
 
 std::string gradient_name(const std::string& parameter);  // of the accumulator's leaf
 
-// What the backward starts from. `has_loss`: the first term is the loss.
+// The cotangents from which the backward starts. `has_loss`: the first term is the loss.
 std::map<Value, Value> roots_of(Builder& b, const std::vector<LossTerm>& terms, bool has_loss = true);
 
 // Adds each parameter's cotangent to its accumulator, in the recipe's type. A parameter without one is an Error.

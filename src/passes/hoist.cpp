@@ -16,7 +16,7 @@ bool updates_in_place(const AnyOp& op) {
   return std::any_of(aliases.begin(), aliases.end(), [](const Alias& a) { return a.must; });
 }
 
-// Stages of a pipeline have different graphs: only an order that is kept is the same on all of them.
+// Pipeline stages have different graphs. Only if such nodes keep their order is it the same on all stages.
 bool meets_other_stages(const AnyOp& op) {
   const auto* r = op.get_if<Relayout>();
   return r && r->axes.meets(groups::pipeline);

@@ -1,6 +1,6 @@
-// The backward makes again what ops that `repeats` made (graph/builder.h, saved()), and codes of weights. Where both
-// are made of the same values, the forward's is kept and read instead: faster, for its memory. The results are the
-// same.
+// The backward repeats ops whose `repeats` is set (graph/builder.h, saved()), and casts of weights to codes. If the
+// forward has computed the same result from the same inputs, its result is kept and read instead. This is faster and
+// needs memory. The results are the same.
 #include "ops/quantize.h"
 #include "passes/pass.h"
 

@@ -95,7 +95,7 @@ class Search {
     return maker && is_activation(maker->op) ? "mlp_fc2" : "mlp_fc1";
   }
 
-  // What computed it, before it went into another layout or precision.
+  // The node that computed it, before changes of layout or precision.
   const Node* maker_of(Value v) const {
     for (;;) {
       if (g_.info(v).node < 0) return nullptr;
@@ -106,7 +106,7 @@ class Search {
   }
 
   const Graph& g_;
-  std::vector<Value> root_;       // by value: the one whose memory it lies in
+  std::vector<Value> root_;       // by value: the value whose memory it shares
   std::vector<KeptValue> found_;  // by such a value
   std::vector<bool> out_of_it_;
   std::vector<Value> outputs_;

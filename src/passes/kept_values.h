@@ -1,4 +1,4 @@
-// What the forward leaves to the backward of its layers, and the modules that keep it.
+// The values that the forward keeps for the backward of its layers, and the modules that keep them.
 #pragma once
 #include <string>
 #include <string_view>
@@ -18,8 +18,8 @@ struct KeptValue {
   std::vector<std::string> modules;  // in the forward's order
   std::string stack;
   i64 layer = -1;            // of the first module
-  int made = -1, read = -1;  // nodes: that makes it, and the backward's first reader
-  std::vector<int> views;    // nodes of the forward that give it another type, in order
+  int made = -1, read = -1;  // nodes: the producer, and the backward's first reader
+  std::vector<int> views;    // nodes of the forward that change its type, in order
 };
 
 // In the order in which they are computed. Excluded: results of the step, values that are updated in place, and values

@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// A linear layer's weight and the products that read it or make its gradient, by their nodes.
+// A linear layer's weight, and the products that read it or compute its gradient, as nodes.
 struct LinearLayer {
   std::string name;
   Value weight;

@@ -40,7 +40,7 @@ Value add_marks(Graph& g, Value gradient, std::string name, Role role) {
 bool mark(Graph& g, int at) {
   const auto* op = g.nodes[at].op.get_if<EmbeddingGrad>();
   if (!op || !op->accumulate || !op->starts || op->marks) return false;
-  const Value accumulator = g.nodes[at].ins[2], gradient = g.nodes[at].outs[0];  // a leaf, as it starts
+  const Value accumulator = g.nodes[at].ins[2], gradient = g.nodes[at].outs[0];  // a leaf with its initial value
   if (g.type(accumulator).shape[0] <= g.type(g.nodes[at].ins[0]).elements()) return false;
   const std::vector<int> readers = readers_by_marks(g, gradient);
   if (readers.empty()) return false;

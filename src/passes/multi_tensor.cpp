@@ -17,11 +17,11 @@ bool adds_numbers(const Node& n) {
   return add && add->ndim == 0;
 }
 
-// Accumulations of up to so many elements take less time than they take to start; until the last of them is made, their
-// gradients are kept.
+// Accumulations of up to this many elements take less time than their launch. Their gradients are kept until the last
+// of them is computed.
 constexpr i64 kSmall = 1 << 16;
 
-// Where the value is read first; behind all nodes if it is not.
+// The node that reads the value first; the number of nodes if none does.
 std::vector<int> first_readers(const Graph& g) {
   std::vector<int> out(g.values.size(), int(g.nodes.size()));
   for (int i = int(g.nodes.size()) - 1; i >= 0; --i)
@@ -198,7 +198,7 @@ bool join_updates(Graph& g) {
     const auto* op = n.op.get_if<Update>();
     if (!op || op->marks || is_on_host(g, n)) continue;  // stream-state groups those on the host
     if (op->states() == 0) continue;                     // its input has no other reader: it is not kept
-    bool read = false;                                   // by what gathers the weights, beside the next updates
+    bool read = false;                                   // by the all-gather of weights, during the next updates
     for (Value v : n.outs) read |= uses[size_t(v.id)] > 0;
     if (read) continue;
     Update alike = *op;

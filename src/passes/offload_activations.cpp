@@ -45,7 +45,7 @@ class Choice {
 
  private:
   bool priced() const { return spec_.config.modules.empty(); }
-  // What making it again would take, by what the bus takes.
+  // Its recomputation time, divided by its transfer time.
   double worth(size_t k) const { return clock_.made_again(k) / clock_.on_bus(k); }
 
   bool is_wanted(const KeptValue& k) const {
@@ -152,7 +152,7 @@ class Offload {
   std::vector<KeptValue> kept_;
   BusClock clock_;
   std::vector<Inserted> before_;   // by node
-  std::map<Value, Value> copies_;  // what the backward reads
+  std::map<Value, Value> copies_;  // the values that the backward reads
   OffloadReport report_;
 };
 

@@ -30,9 +30,9 @@ struct OffloadSpec {
 struct OffloadReport {
   std::map<std::string, i64> bytes;  // by module
   double on_bus = 0;                 // seconds, each way
-  double forward = 0;                // beside which stores are hidden
+  double forward = 0;                // the time that hides stores
   double wait = 0;                   // of the device, in both directions
-  double made_again = 0;             // what recomputation of the same values would take, at least
+  double made_again = 0;             // a lower bound of the recomputation time of the same values
   OffloadReport& operator+=(const OffloadReport& o);
 };
 

@@ -1,15 +1,15 @@
-// Tokens on their way to experts and back, beside work that does not need them. A transfer is begun on a lane where its
-// input is made, and ended where its result is read first. Between the two are:
+// Overlaps dispatch and combine of experts' tokens with work that does not depend on them. A transfer starts on a
+// lane where its input is computed, and ends where its result is read first. It overlaps with:
 //   forward    gather of the tokens: the router
 //   backward   gather of cotangents: weight gradients of the part before, and of the first product of the experts
-//   before
+//              before
 //              gather of the tokens once more: the same, and the gradients of the experts' products
 //              sum of the weights' gradient: the sum of a rank's own rows
-//              sum of the tokens' gradient: the weight gradient of the experts' second product, which moves behind it
-// The small sum goes before the large one. Behind it, its blocks would find products on all multiprocessors. For tokens
-// that are gathered once more the norm's result is kept, where the norm's gradient would make it again
-// (passes/rematerialize.cpp). The forward's sum has nothing beside it, as its result is read at once. Results are the
-// same to the bit.
+//              sum of the tokens' gradient: the weight gradient of the experts' second product, which moves after it
+// The small sum starts before the large one. After it, the small sum's blocks would find all multiprocessors
+// occupied. For the second gather of tokens the norm's result is kept, although the norm's gradient could
+// rematerialize it (passes/rematerialize.cpp). The forward's sum overlaps with nothing, because its result is read
+// immediately. Results are the same to the bit.
 #include <algorithm>
 #include <set>
 
@@ -123,7 +123,7 @@ class BesideTokens {
       if (g_.nodes[k].op.get_if<GatherRows>()) rows_again_.push_back(g_.nodes[k].outs[0]);
     rearrange(to, moved);
   }
-  // What can go to `to` and reads the transfers [from, to): the router's gradient.
+  // The nodes that can move to `to` and read the transfers [from, to): the router's gradient.
   Indices readers_of_sums(size_t from, size_t to) const {
     Indices out;
     for (size_t i = from; i < to; ++i) {
@@ -167,8 +167,8 @@ class BesideTokens {
     return {};
   }
 
-  // Where the transfer can start: after the node that computes its input. A value that is kept from the forward is sent
-  // after the previous gather.
+  // The first node before which the transfer can start: after the producer of its input. A value kept from the
+  // forward is sent after the previous gather.
   size_t earliest(size_t i) const {
     const Node& n = g_.nodes[i];
     const int maker = g_.info(n.ins[0]).node;
@@ -195,7 +195,7 @@ class BesideTokens {
     if (const size_t at = earliest(place(v)); has_work(at, place(v), phase)) rearrange(at, {place(v)});
     const size_t reader = first_reader(v);
     if (gathers_tokens(node(v)) && moves_tokens(g_.nodes[reader])) return;
-    if (finds_rows(g_.nodes[reader])) return;  // on the lane the choice would go behind the tokens
+    if (finds_rows(g_.nodes[reader])) return;  // on the lane the choice would come after the tokens
     if (g_.nodes[reader].phase != phase || !has_work(place(v) + 1, reader, phase)) return;
     put_small_first(place(v), reader);
     Relayout op = *node(v).op.get_if<Relayout>();
@@ -213,7 +213,7 @@ class BesideTokens {
     }
   }
 
-  // Rows that are made again and the weight gradient that reads them go beside the next gather of cotangents.
+  // Rematerialized rows, and the weight gradient that reads them, move to the next gather of cotangents.
   void put_off(Value rows) {
     const size_t from = place(rows);
     size_t to = from;

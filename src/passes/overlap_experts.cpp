@@ -1,13 +1,13 @@
-// Tokens on their way to experts and back, beside the shared expert of their layer (--moe-shared-expert-overlap), which
-// does not need them:
-//   forward    the gather of tokens is begun; the shared expert up to its activation; what needs the tokens
-//              the sum of experts' rows is begun; the rest of the shared expert, unless a product of it adds that sum
-//   backward   the gathers are begun before the shared expert's backward, of cotangents and of tokens once more
-//              the sum of the tokens' gradient is begun; the weight gradients of the shared expert behind it
-//              tokens that are made again (passes/rematerialize.cpp) are gathered from there on, beside the weight
+// Overlaps dispatch and combine of experts' tokens with the shared expert of their layer
+// (--moe-shared-expert-overlap), which does not depend on them:
+//   forward    the gather of tokens starts; the shared expert up to its activation; the nodes that need the tokens
+//              the sum of experts' rows starts; the rest of the shared expert, unless a product of it adds that sum
+//   backward   the gathers start before the shared expert's backward, of cotangents and of tokens once more
+//              the sum of the tokens' gradient starts; the weight gradients of the shared expert after it
+//              rematerialized tokens (passes/rematerialize.cpp) are gathered from there on, beside the weight
 //              gradients that wait for them
-// Of transfers one after the other the largest is begun so: a gather's last, a sum's first. Nodes move and nothing
-// else, so results are the same to the bit.
+// Of consecutive transfers the largest one overlaps: the last of a gather, the first of a sum. The pass only moves
+// nodes, so results are the same to the bit.
 #include <algorithm>
 #include <set>
 

@@ -56,7 +56,7 @@ class Overlap {
     for (const auto& [name, v] : g_.outputs) for_weights_[size_t(v.id)] = false;
     for (const Node& n : nodes)
       for (Value v : n.outs) forward_[size_t(v.id)] = n.phase == Phase::forward;
-    for (const Node& n : nodes | std::views::reverse)  // readers of a value stand behind its maker
+    for (const Node& n : nodes | std::views::reverse)  // readers of a value come after its producer
       if (!adds_to_gradient(n) && !makes_codes_for_weights(n))
         for (Value v : n.ins) for_weights_[size_t(v.id)] = false;
   }
@@ -82,7 +82,7 @@ class Overlap {
            over_tensor_axes(*r);
   }
 
-  // Weight gradients, what makes codes for them of values on their way, and what of the update needs nothing but them.
+  // Weight gradients, casts of transferred values for them, and nodes of the update that need only them.
   bool is_put_off(const Node& n) const {
     const auto any_in = [&](const std::set<Value>& values) {
       return std::ranges::any_of(n.ins, [&](Value v) { return values.contains(v); });
@@ -173,7 +173,7 @@ class Overlap {
   }
 
   Graph& g_;
-  std::vector<bool> forward_;      // by value: it is there when the backward begins
+  std::vector<bool> forward_;      // by value: it exists when the backward begins
   std::vector<bool> for_weights_;  // by value: only weight gradients read it
   std::vector<Node> out_, put_off_;
   std::set<Value> put_off_values_, moved_;

@@ -37,7 +37,7 @@ bool keep_repeated(Graph& g);    // what ops that `repeats` made is kept for the
 bool transpose_codes(Graph& g);  // products of codes sum over last dims
 bool fuse_accumulate(Graph& g);  // a gradient's producer adds straight into the accumulator
 bool fuse_bias(Graph& g);        // a bias is added by the product before it
-bool fuse_add(Graph& g);         // a sum is made by the product that gives its last term
+bool fuse_add(Graph& g);         // the product that gives a sum's last term computes the sum
 bool fuse_code_add(Graph& g);    // the same by products of codes
 bool fuse_residual(Graph& g);    // the same for the gradient of a norm
 bool fuse_bias_grad(Graph& g);   // an activation's or a norm's gradient adds up that of the bias before it
@@ -46,7 +46,7 @@ bool fuse_loss_grad(Graph& g);   // so does the logits' gradient with them
 bool mark_rows(Graph& g);        // of a table's gradient only the rows of the step's tokens are made and read
 bool multi_tensor(Graph& g);     // small ops on many gradients or parameters become one
 bool remove_dead(Graph& g);      // nodes whose results nobody reads
-bool rematerialize(Graph& g);    // the backward makes activations' and norms' results again instead of keeping them
+bool rematerialize(Graph& g);    // the backward rematerializes activations' and norms' outputs
 bool hoist(Graph& g);            // accumulations and the update's nodes move directly after their inputs
 
 // Which result of the op, a gradient, is the forward's made again; -1: none.

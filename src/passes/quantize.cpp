@@ -87,7 +87,7 @@ class Quantizing {
           layer.name, inputs, outputs, name_of_recipe(config_), multiple);
   }
 
-  // What the weight gradient reads of x is made where x is, so that the bytes are kept instead of the values.
+  // The weight gradient's codes of x are computed where x is, so codes are kept instead of values.
   void code_for_gradient(const LinearLayer& layer, int forward) {
     const Value x = input_of(forward);
     for (const int i : layer.gradient)
@@ -187,7 +187,7 @@ class Quantizing {
   }
 
   Value source_of(Value v) const { return g_.nodes[size_t(g_.info(v).node)].ins[0]; }
-  // What gathers v from the ranks of a tensor-parallel group, which then all have it; else null.
+  // The all-gather of v in a tensor-parallel group, after which all of its ranks have v; else nullptr.
   const Relayout* gather_of(Value v) const {
     const int made_by = g_.info(v).node;
     if (made_by < 0 || made_by >= int(g_.nodes.size())) return nullptr;

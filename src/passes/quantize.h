@@ -24,7 +24,7 @@ struct QuantizeConfig {
   Fp4Format fp4_format = Fp4Format::none;
   Fp4Recipe fp4_recipe = Fp4Recipe::nvfp4;
   bool weight_gradients = true;  // false: dw is a product of values
-  bool ends_in_bf16 = false;     // the first and the last layers stay as they are: so many
+  bool ends_in_bf16 = false;     // this many of the first and the last layers do not use fp8
   i64 layers_at_start = 1, layers_at_end = 1;
   bool gather_codes = false;  // of a cut optimizer: ranks gather weights as codes (passes/gather_codes.h)
 
@@ -60,7 +60,7 @@ struct QuantizeReport {
   QuantizeReport& operator+=(const QuantizeReport& o);  // the counts
 };
 
-// What a linear layer's state is called: its weight's name with this instead of ".weight". Checkpoints may lack it.
+// The name of a linear layer's state: its weight's name with this instead of ".weight". Checkpoints may lack it.
 inline constexpr std::string_view kScaleState = ".fp8_state";
 
 // Whether a parameter of this name is a linear layer's weight: not of the embedding, the head, a router or a gate.
@@ -69,7 +69,7 @@ bool is_linear_weight(const std::string& parameter);
 // Error if a layer's sizes are no multiples of the format's block, or if a block of values is split over ranks.
 QuantizeReport quantize(Graph& g, const QuantizeSpec& spec);
 
-// What the micro-batches of a step see, in a leaf: the largest of all ranks of the stage.
+// The largest amax of a step's micro-batches, over all ranks of the stage, in a leaf.
 Type seen_type(const Mesh& mesh, size_t layers);
 
 // The end of a step with delayed scaling: the states of a piece move on by what its micro-batches saw on all ranks of

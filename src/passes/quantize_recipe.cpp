@@ -16,8 +16,8 @@ std::vector<int> shared_dims(const std::string& letters, const std::string& othe
   return out;
 }
 
-// What the product sums over: features, or the tokens of a sequence. (Blocks of tokens end with their sequence: so
-// they are the same in micro-batches of any size.)
+// The product's summed dims: features, or the tokens of a sequence. (Blocks of tokens end with their sequence, so
+// they do not depend on the micro-batch size.)
 std::vector<int> summed_dims(const LinearSpec& spec, Product product, Tensor t) {
   if (product == Product::weight) return {shared_dims(spec.of(t), t == Tensor::input ? spec.y : spec.x).at(0)};
   const std::string& with = product == Product::forward ? t == Tensor::input ? spec.w : spec.x

@@ -29,7 +29,7 @@ struct LinearSpec {
 Coding coding_of(const QuantizeConfig& config, const LinearSpec& spec, Product product, Tensor t, const Mesh& mesh,
                  const Type& type);
 
-// What the inputs and outputs of a layer must be multiples of.
+// The number of which a layer's inputs and outputs must be multiples.
 i64 feature_multiple(const QuantizeConfig& config);
 
 }  // namespace megalith

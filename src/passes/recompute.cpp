@@ -52,7 +52,7 @@ std::vector<Part> parts_of(const Graph& g, const RecomputeConfig& c) {
   std::vector<Part> out;
   for (auto& [place, part] : chunks) out.push_back(std::move(part));
   for (auto& [place, part] : mlps) out.push_back(std::move(part));
-  out.insert(out.end(), small.begin(), small.end());  // last: an MLP that is done again reads its norm again
+  out.insert(out.end(), small.begin(), small.end());  // last: a recomputed MLP reads its norm again
   return out;
 }
 
@@ -129,7 +129,7 @@ class Repetition {
   }
 
   Graph& g_;
-  std::vector<bool> inside_, wanted_;  // by node; by value: what the backward reads of this part
+  std::vector<bool> inside_, wanted_;  // by node; by value: the values of this part that the backward reads
   std::vector<int> work_;
   int first_use_ = -1;
 };

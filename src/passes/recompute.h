@@ -14,10 +14,10 @@ struct RecomputeConfig {
   Method method = Method::none;
   i64 num_layers = 0;
   // selective: "mlp": from the norm's result; "layernorm": the results of the norms before attention and MLP;
-  // "core_attn": nothing to do, as attention here never keeps its s x s matrix; "mla_up_proj": queries, keys and values
-  // of multi-head latent attention, from the latents. "moe": a mixture of experts from the norm's result, the choice of
-  // experts included, which comes out the same; "shared_experts": that part of it; "moe_act": what experts' activations
-  // give.
+  // "core_attn": nothing to do, because attention here never keeps its s x s matrix; "mla_up_proj": queries, keys and
+  // values of multi-head latent attention, from the latents. "moe": a mixture of experts from the norm's result, with
+  // the choice of experts, which stays the same; "shared_experts": only the shared ones; "moe_act": the outputs of
+  // experts' activations.
   std::vector<std::string> modules;
 
   bool recomputes(const std::string& module) const;

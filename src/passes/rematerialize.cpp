@@ -1,11 +1,11 @@
-// The output of an activation or a norm is an input of the products after it, and of their weight gradients. Instead of
-// keeping it, the backward kernel, which reads the same inputs anyway, writes it again (`with_output`). The weight
-// gradients read that, and the forward's buffer is freed in the forward. They move behind the gradient if they stood
+// The output of an activation or a norm is an input of the products after it, and of their weight gradients. Instead
+// of keeping it, the backward kernel, which reads the same inputs anyway, writes it again (`with_output`). The weight
+// gradients read that, and the forward's buffer is freed in the forward. They move after the gradient if they were
 // before it:
 //   dy w^T, dw += dy y, gradient   ->   dy w^T, gradient and y, dw += dy y
 // Results are the same to the bit; the price is that y is written twice. Between y and the products there may be a
-// relayout that moves nothing; it is repeated. Of experts' rows in parts the backward repeats the activation itself,
-// and so does its gradient instead.
+// relayout that moves no data; it is repeated. For experts' rows in parts the backward itself repeats the activation;
+// its gradient writes it instead.
 #include <algorithm>
 #include <optional>
 
@@ -21,8 +21,8 @@ namespace megalith {
 
 namespace {
 
-// The gradient's op with `with_output`, if the nodes are of these kinds and belong together. shared: how many of the
-// forward's inputs the gradient has too, from its second one on.
+// The gradient's op with `with_output`, if the nodes have these kinds and belong together. shared: the number of
+// forward inputs that the gradient also has, from its second one on.
 template <class Forward, class Gradient>
 std::optional<AnyOp> with_output_of(const Node& forward, const Node& gradient, int shared) {
   const auto* g = gradient.op.get_if<Gradient>();
@@ -56,7 +56,7 @@ class Rematerializing {
     bool changed = false;
     for (size_t i = 0; i < g_.nodes.size(); ++i)
       if (g_.nodes[i].phase == Phase::backward && g_.nodes[i].ins.size() > 1) changed |= rematerialize(i);
-    if (changed) remove_dead(g_);  // what the backward had repeated
+    if (changed) remove_dead(g_);  // ops that the backward repeated
     return changed;
   }
 
@@ -77,7 +77,7 @@ class Rematerializing {
     return false;
   }
 
-  // The forward's nodes that give y itself another layout.
+  // The forward's nodes that change the layout of y itself.
   std::vector<int> relayouts_of(Value y) const {
     std::vector<int> out;
     if (const auto it = readers_.find(y); it != readers_.end())

@@ -1,12 +1,12 @@
-// Attention over context-parallel ranks as a ring (Liu 2023): keys and values are not gathered for it. They go from
-// rank to rank instead, a block at a time, beside the attention of the block at hand.
-//   forward:   the block that lies with the queries, then the one that comes from the rank before, and so on; each part
-//              goes on from the o and lse of those before
-//   backward:  from the block of the rank before on, the one that lies with the queries last; dq is summed here, dk and
-//              dv travel with their block, and are home when that one is done. The first block is sent for one node
-//              ahead: beside what makes attention's cotangent
-// Which keys a rank has in turn is told by their types (rotated splits), and masks go by positions; so in zigzag order
-// every rank has the same work at every step.
+// Attention over context-parallel ranks as a ring (Liu 2023). Keys and values are not gathered. A block at a time
+// moves from rank to rank, during the attention of the current block.
+//   forward:   the rank's own block, then the block of the previous rank, and so on; each part continues from the o and
+//              lse of the parts before
+//   backward:  from the previous rank's block on, the rank's own block last; dq is summed here, dk and dv move with
+//              their block, and are back on its rank when that one is done. The first block is sent one node ahead,
+//              during the computation of attention's cotangent
+// Types (rotated splits) say which keys a rank has at each step, and masks use positions. So in zigzag order every
+// rank has the same work at every step.
 #include <algorithm>
 #include <optional>
 
@@ -69,7 +69,7 @@ class Ring {
     g_.nodes.push_back(std::move(n));
   }
 
-  // What was gathered along the sequence to make v.
+  // The value that was gathered along the sequence to v.
   std::optional<Value> gathered(Value v) const {
     const int node = g_.info(v).node;
     const auto* r = node < 0 ? nullptr : g_.nodes[size_t(node)].op.get_if<Relayout>();
@@ -166,8 +166,8 @@ class Ring {
   int ranks_;
   std::map<size_t, std::vector<Ahead>> ahead_;  // by the node before which it is sent
   std::map<Value, Block> begun_;                // what was sent ahead
-  std::map<Value, Value> by_;                   // what takes a value's place
-  std::map<Value, Value> home_;                 // by the sums over cp that stood there
+  std::map<Value, Value> by_;                   // the replacement of each value
+  std::map<Value, Value> home_;                 // by the sums over cp that they replace
 };
 
 }  // namespace

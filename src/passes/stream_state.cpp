@@ -45,7 +45,7 @@ class Stream {
   struct Target {
     Node node;
     i64 elements;   // of a rank
-    Value weights;  // as they are so far
+    Value weights;  // their current value
     size_t last_window = 0;
   };
   struct Part {  // of a window
@@ -63,7 +63,7 @@ class Stream {
     targets_.push_back({n, elements, op.copy ? n.ins[size_t(op.copy_at())] : n.ins[0]});
   }
 
-  // Parameters of one window are updated by one node, and their state is of one type.
+  // One node updates the parameters of a window, and their state has one type.
   bool alike(const Target& a, const Target& b) const {
     Update x = op_of(a), y = op_of(b);
     x.ndim = y.ndim = 0;

@@ -1,10 +1,10 @@
-// Updates of state in the host's memory, in windows of the device's (ops/state_window.h).
+// Updates of state in the host's memory, in windows of device memory (ops/state_window.h).
 //
-// A window is a sixteenth of all that is there, of at most kMostElements parameters' stretches. With `overlap`, on two
-// lanes, one to the device and one back: window i + 2 is fetched while i is updated and stored, once i - 1 is stored;
-// so three are in the device's memory at once, which at that time the activations have left, and both directions of the
-// bus are busy. The first two are fetched beside the gradients' norm. Otherwise windows take turns, one at a
-// time.
+// A window is a sixteenth of the state, with at most kMostElements parameters' ranges. With `overlap` there are two
+// lanes, one to the device and one back. Window i + 2 is fetched while i is updated and stored, once i - 1 is stored.
+// So three windows are on the device at once, in memory that activations no longer need, and both directions of the
+// bus are busy. The first two are fetched during the computation of the gradient norm. Without `overlap` windows are
+// processed one at a time.
 #pragma once
 #include "optim/config.h"
 #include "passes/pass.h"

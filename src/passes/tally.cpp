@@ -9,7 +9,7 @@ namespace megalith {
 
 namespace {
 
-// Of what is the same on several ranks one has the term.
+// If several ranks have the same value, one rank has it as a term.
 Value as_term(Builder& b, Value v) {
   const Layout& l = b.type(v).layout;
   AxisSet copy = l.copy & groups::stage, same;

@@ -1,6 +1,6 @@
-// What a step counts besides its loss, in one vector [n] f64: two sums for each further loss term, then the model's
-// tallies. Each model piece has a leaf for it, to which its micro-batches add. The end of a step sums the leaves of all
-// pieces and ranks at once.
+// The numbers that a step counts besides its loss, in one vector [n] f64: two sums for each further loss term, then
+// the model's tallies. Each model piece has a leaf for it, to which its micro-batches add. The end of a step sums the
+// leaves of all pieces and ranks at once.
 #pragma once
 #include <string>
 #include <vector>
@@ -34,7 +34,7 @@ Value tally_leaf(Builder& b, const TallyPlaces& places, const std::string& suffi
 // The sums of a rank's pieces over all ranks, Same on all axes.
 Value total_of_tallies(Builder& b, const std::vector<Value>& pieces);
 
-// The ends of steps of what is not trained. total: of the tallies; scalars: of StepScalars.
+// The updates of untrained tensors at the end of a step. total: of the tallies; scalars: of StepScalars.
 void update_at_end(Builder& b, const std::vector<Untrained>& untrained, const TallyPlaces& places, Value total,
                    Value scalars);
 

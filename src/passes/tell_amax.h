@@ -1,4 +1,4 @@
-// With delayed scaling: what the casts of a step saw, as a result of the step.
+// With delayed scaling: the amax of a step's casts, as a result of the step.
 #pragma once
 #include <string>
 

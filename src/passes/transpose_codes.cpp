@@ -1,8 +1,8 @@
-// Products of codes on GPUs sum over the last dims of both operands. An operand whose summed dims stand first becomes
-// the transpose that Quantize gives of it (CodeOrders):
+// Products of codes on GPUs sum over the last dims of both operands. An operand whose summed dims are first is
+// replaced by its transpose from Quantize (CodeOrders):
 //   dw = dy^T x over tokens, "sbf,sbh->fh"   ->   "fsb,hsb->fh"
-// Where both operands have a scale for each block of a sequence's tokens, those tokens become neighbours:
-// "fbs,hbs->fh". Each Quantize then gives the orders that somebody reads, and no others.
+// If both operands have a scale for each block of a sequence's tokens, those tokens become consecutive:
+// "fbs,hbs->fh". Each Quantize then writes only the orders that have readers.
 #include <algorithm>
 
 #include "graph/relayout_op.h"
@@ -26,7 +26,7 @@ int turn_of(const std::string& letters, const std::string& with, const std::stri
   return std::find_if_not(kept, letters.end(), is_summed) == letters.end() ? 0 : -1;
 }
 
-// The node's transposed codes; {}: it gives another transpose.
+// The node's transposed codes. {}: it writes another transpose.
 Value transpose_of(Graph& g, Node& n, Turn turn) {
   auto op = *n.op.get_if<Quantize>();
   if (op.orders != CodeOrders::as_is)
@@ -44,7 +44,7 @@ const Quantize* cast_of(const Graph& g, Value codes) {
   return made_by < 0 ? nullptr : g.nodes[size_t(made_by)].op.get_if<Quantize>();
 }
 
-// Whether no cast of this graph makes the codes here: they are leaves, or ranks have gathered them.
+// Whether no cast of this graph computes the codes: they are leaves, or gathered from ranks.
 bool are_gathered(const Graph& g, Value codes) {
   const int made_by = g.info(codes).node;
   return made_by < 0 || g.nodes[size_t(made_by)].op.get_if<Relayout>() || g.nodes[size_t(made_by)].op.get_if<Wait>();
@@ -88,7 +88,7 @@ int turn_of_operand(const QuantizedProduct& op, size_t operand) {
   return turn_of(ins[operand], ins[1 - operand], outs[0]);
 }
 
-// Whether both operands are x [s, b, ..] as it is, cast with a scale for each block along s.
+// Whether both operands are x [s, b, ..] itself, cast with a scale for each block along s.
 bool sums_by_sequence(const Graph& g, const Node& n) {
   const QuantizedProduct& op = *n.op.get_if<QuantizedProduct>();
   for (const size_t operand : {size_t{0}, size_t{1}}) {

@@ -13,10 +13,10 @@ namespace {
 
 constexpr double kTie = 1e-12;  // relative: costs that are equal but for rounding
 
-// Two searches. The least largest cost is found by bisection: whether a limit can be kept is told by filling each part
-// as far as it goes. The most even split within it is a dynamic program from the last part to the first. Part k begins
-// at one of the layers from lowest_[k] to highest_[k]. The later it begins, the later it ends best, since squares of
-// sums are Monge. So the beginning in the middle is solved first, and halves what is left to the others.
+// Two searches. Bisection finds the smallest largest cost: a limit is possible if filling each part up to the limit
+// suffices. A dynamic program from the last part to the first finds the most even split within it. Part k begins at
+// one of the layers from lowest_[k] to highest_[k]. A later beginning has a later best end, because squares of sums
+// are Monge. So the middle beginning is solved first, and halves the range of the others.
 class Balancer {
  public:
   Balancer(const std::vector<double>& costs, double first, double last, i64 parts)
@@ -52,14 +52,14 @@ class Balancer {
     return (part == 0 && first_ > 0) || (part == parts_ - 1 && last_ > 0) ? 0 : 1;
   }
 
-  // Where the part ends at the latest if it begins at `from`: it keeps the limit, and leaves enough layers behind it.
-  // Below `from` if it can't begin there.
+  // The last possible end of the part if it begins at `from`: it keeps the limit, and leaves enough layers for later
+  // parts. Below `from` if it cannot begin there.
   i64 reach(i64 part, i64 from, double limit) const {
     const auto ends = std::views::iota(from, std::max(from, layers_ - needed_[part + 1]) + 1);
     const auto fits = [&](i64 to) { return cost(part, from, to) <= limit; };
     return from + (std::ranges::partition_point(ends, fits) - ends.begin()) - 1;
   }
-  // Where it begins at the earliest if it ends at `to`.
+  // The first possible beginning of the part if it ends at `to`.
   i64 reach_back(i64 part, i64 to, double limit) const {
     const auto begins = std::views::iota(needed_[0] - needed_[part], to + 1);
     const auto exceeds = [&](i64 from) { return cost(part, from, to) > limit; };
@@ -109,7 +109,7 @@ class Balancer {
   double first_, last_, limit_ = 0;
   i64 parts_, layers_, part_ = 0;
   std::vector<double> sums_;
-  std::vector<i64> needed_;             // layers at least, of part k and those behind it
+  std::vector<i64> needed_;             // the fewest layers of part k and all later parts
   std::vector<i64> lowest_, highest_;   // where part k may begin; [parts]: where the last ends
   std::vector<double> rest_, best_;     // least sums of squares from a beginning of the next part, of this one
   std::vector<std::vector<i64>> ends_;  // [part][beginning - lowest]

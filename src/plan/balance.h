@@ -7,12 +7,12 @@
 
 namespace megalith {
 
-// Layers of each of `parts` virtual stages, in order, such that the largest cost of a part is as small as can be; among
-// those the most even (least sum of squares), then the one with the fewest layers in the first parts, which hold the
-// most micro-batches. `first_extra` is the embedding's cost, `last_extra` that of head and loss. Parts have at least
-// one layer, but for a first or last one with an extra cost: it may stand alone. Exact; O(parts layers log(layers)),
-// and much less where the largest cost leaves little choice. Error if there are too few layers or a cost is negative or
-// not finite.
+// The number of layers of each of `parts` virtual stages, in order. The largest cost of a part is minimal. Among
+// those splits it is the most even one (smallest sum of squares). Among those it has the fewest layers in the first
+// parts, which hold the most micro-batches. `first_extra` is the embedding's cost, `last_extra` that of head and
+// loss. Each part has at least one layer, except that a first or last part with an extra cost may have none. Exact;
+// O(parts layers log(layers)), and much less if the largest cost leaves little choice. Error if there are too few
+// layers, or if a cost is negative or not finite.
 std::vector<i64> balance(const std::vector<double>& layer_costs, double first_extra, double last_extra, i64 parts);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// The transfers whose times Interpreter::tell_reductions tells.
+// The transfers whose times Interpreter::tell_reductions reports.
 #pragma once
 #include "graph/relayout_op.h"
 #include "mesh/groups.h"

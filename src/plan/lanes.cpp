@@ -17,7 +17,7 @@ bool moves_into(const AnyOp& op) {
 }  // namespace
 
 std::vector<std::vector<InstructionPlace>> origins_of_waits(const Plan& plan) {
-  std::map<int, InstructionPlace> into;                         // what is moved into a leaf
+  std::map<int, InstructionPlace> into;                         // transfers into leaves
   std::map<std::pair<int, int>, const Instruction*> not_ended;  // by place
   for (int k = 0; k < int(plan.programs.size()); ++k)
     for (int i = 0; i < int(plan.programs[size_t(k)].instructions.size()); ++i) {

@@ -1,4 +1,4 @@
-// Relayouts on lanes and the Waits that end them, which may stand in another program.
+// Relayouts on lanes and the Waits that end them, which may be in another program.
 #pragma once
 #include <vector>
 
@@ -18,7 +18,7 @@ std::vector<std::vector<InstructionPlace>> origins_of_waits(const Plan& plan);
 
 bool runs(const ProgramSpec& program, const Node& node);  // whether it is one of the program's
 
-// Relayouts on lanes that the program does not end itself, by their results. What they read and write are leaves.
+// Relayouts on lanes that the program does not end itself, by their results. They read and write leaves.
 std::map<Value, const Node*> left_open(const ProgramSpec& program);
 
 }  // namespace megalith

@@ -126,8 +126,7 @@ class ProgramPlanner {
     buffer.last = std::max(buffer.last, i);
   }
 
-  // One slot a buffer, but a result takes over the slot of an input that ends with the instruction, where the op allows
-  // it.
+  // One slot a buffer. A result takes the slot of an input that ends with the instruction, if the op allows it.
   void share() {
     for (int i = 0; i < int(program_.instructions.size()); ++i) {
       Instruction& in = program_.instructions[i];
@@ -150,7 +149,7 @@ class ProgramPlanner {
       }
     }
   }
-  // What is on a lane works until its Wait, which is all that reads its result.
+  // Work on a lane runs until its Wait, the only reader of its result.
   int end_of(const Instruction& in) const { return in.op.lane() ? program_.buffers[in.outs[0]].last : -1; }
   bool can_take(const Instruction& in, const Alias& a, int i) const {
     const int from = in.ins[a.in];
@@ -236,7 +235,7 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const 
       const auto [it, is_new] = index.emplace(v.name, plan.leaves.size());
       if (!is_new) {
         Leaf& old = plan.leaves[it->second];
-        if (v.bucket.bucket) old.bucket = 0;  // which one is told below
+        if (v.bucket.bucket) old.bucket = 0;  // it is set below
         if (has_slots(v.role)) old.slots = std::max(old.slots, spec.slots);
         check(old.type == v.type && old.role == v.role && old.host == v.host,
               "leaf {} is {} in one program and {} in another", v.name, to_string(old.type), to_string(v.type));

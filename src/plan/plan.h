@@ -22,8 +22,8 @@ struct Leaf {
   Role role;
   i64 bytes = 0, offset = 0;  // of one rank
   int slots = 1;              // number of consecutive copies; each run of a program gets the one to use
-  int bucket = -1;            // the leaf in whose memory it lies
-  bool host = false;          // it lies in the host's memory, where the device has its own
+  int bucket = -1;            // the leaf that contains it
+  bool host = false;          // it is in the host's memory, if the device has its own
   i64 stride() const { return align_up(bytes); }  // from one copy to the next
 };
 
@@ -47,7 +47,7 @@ struct Program {
   std::vector<Buffer> buffers;
   std::vector<Instruction> instructions;
   std::map<std::string, int> outputs;  // buffers that stay readable after a run
-  i64 activation_bytes = 0;            // the most its own buffers and workspaces take at once, with gaps
+  i64 activation_bytes = 0;            // the peak of its own buffers and workspaces, with gaps
 };
 
 struct Plan {
@@ -71,9 +71,9 @@ struct Plan {
 
 std::string print(const Plan& p);         // every instruction with its buffers' places
 std::string memory_table(const Plan& p);  // bytes per category
-void verify(const Plan& p);  // buffers live at once do not overlap, nothing lies outside, ins are defined before use
+void verify(const Plan& p);               // live buffers do not overlap, all are inside, ins are defined before use
 
-// What an instruction costs one rank, by its op's rule.
+// The cost of an instruction on one rank, by its op's rule.
 Cost cost_of(const Plan& plan, const Program& program, const Instruction& in);
 
 // One program to plan: the nodes of `graph` whose phase is in `phases`. Values that another program of the graph reads
@@ -82,12 +82,12 @@ struct ProgramSpec {
   std::string name;
   const Graph* graph;
   std::vector<Phase> phases;
-  int slots = 1;                       // copies of the graph's inputs and of what is kept
+  int slots = 1;                       // copies of the graph's inputs and of kept values
   std::vector<std::string> sent = {};  // outputs that are leaves too, by the same names
 };
 
 // Lays out the memory of all programs in one arena: leaves once by name, then each program's temporaries, which share
-// one region. `workspace`: bytes that an instruction needs besides its buffers; the backend tells.
+// one region. `workspace`: from the backend: bytes that an instruction needs besides its buffers.
 Plan plan_memory(const Mesh& mesh, const std::vector<ProgramSpec>& programs,
                  const std::function<i64(const Graph&, const Node&)>& workspace);
 

@@ -1,4 +1,4 @@
-// Looks into an interpreter's runs, instruction by instruction: it may read results, change them, and take the time.
+// Watches an interpreter's runs, instruction by instruction. It may read results, change them, and measure time.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// Where an instruction's inputs and results lie, on this rank.
+// The memory of an instruction's inputs and results on this rank.
 struct InstructionMemory {
   std::span<std::byte*const> ins, outs;
 };
@@ -16,7 +16,7 @@ class RunWatch {
   virtual ~RunWatch() = default;
   virtual void run_begins(int /*program*/, bool /*first*/, int /*slot*/) {}
   virtual void before(int /*program*/, int /*instruction*/) {}
-  // The result of a relayout on a lane is there behind its Wait, which is given the same memory.
+  // The result of a relayout on a lane exists after its Wait, which has the same memory.
   virtual void after(int /*program*/, int /*instruction*/, const InstructionMemory& /*memory*/) {}
   virtual void run_ends(int /*program*/) {}
   virtual void step_repeats() {}  // the next runs repeat those of the last step

@@ -68,7 +68,7 @@ void check_schedule(const ScheduleSpec& spec) {
         spec.micro_batches, group, rest, spec.stages, spec.stages);
 }
 
-// The backwards take chunks from the last to the first.
+// Backwards process chunks from the last to the first.
 TaskList forwards(const ScheduleSpec& spec) {
   TaskList order;
   const int group = spec.chunks > 1 ? spec.group_or_default() : spec.micro_batches;

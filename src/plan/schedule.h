@@ -49,8 +49,8 @@ TaskList schedule(const ScheduleSpec& spec, int stage);
 // themselves they are an evaluation, of any number of micro-batches.
 TaskList forwards(const ScheduleSpec& spec);
 
-// Where the task of the same kind and micro-batch runs that makes this task's input, or takes its output; none at the
-// ends of the model and for weights, which stay on their rank.
+// The task that computes this task's input, or takes its output: of the same kind and micro-batch. None at the ends
+// of the model and for weight gradients, which stay on their rank.
 struct StageChunk {
   int stage, chunk;
   bool operator==(const StageChunk&) const = default;
@@ -68,8 +68,8 @@ int slots(const TaskList& tasks, int chunk);
 // are stages. Found and tested by simulation.
 int gradients_ahead(const ScheduleSpec& spec);
 
-// The most (micro-batch, chunk) pairs between their forward and their last task at once: what a rank's activations
-// cost.
+// The most (micro-batch, chunk) pairs between their forward and their last task at once: they determine a rank's
+// activations.
 int in_flight(const TaskList& tasks);
 
 std::string print(const Task& task);  // "backward of micro-batch 3, chunk 1"

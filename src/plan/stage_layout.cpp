@@ -66,7 +66,7 @@ class Unroller {
 
   std::string text_;  // without commas and spaces
   size_t at_ = 0;
-  std::vector<std::string> open_{""};  // what is being built: the layout, and each group in it
+  std::vector<std::string> open_{""};  // under construction: the layout, and each group in it
 };
 
 }  // namespace

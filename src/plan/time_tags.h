@@ -14,7 +14,7 @@ struct TimeTags {
   int count = 0;
 };
 
-// Since the device was told the tags, of the steps that have ended.
+// Since the device got the tags, for all steps that have ended.
 struct TagSeconds {
   i64 steps = 0;
   std::vector<double> seconds;  // by tag

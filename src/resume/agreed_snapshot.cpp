@@ -117,11 +117,11 @@ i64 elements_in(const std::vector<Snapshot>& snapshots) {
 struct Opened {
   std::vector<Snapshot> snapshots;
   std::string problem{};
-  bool is_enough = false;  // to go on from
+  bool is_enough = false;  // to resume from
 };
 
-// Each rank compares every byte of a share of its node's slots. What it has compared it has in reach, and reads
-// soonest.
+// Each rank verifies every byte of a share of its node's slots. Verified data is near the rank, so it reads this data
+// fastest.
 Opened open_moment(const SnapshotFds& lent, i64 iteration, const Moment& m, const std::vector<RankFinds>& all,
                    Ranks& ranks, const std::string& layout, ComparedSnapshots& compared) {
   Opened o;

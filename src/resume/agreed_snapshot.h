@@ -1,4 +1,4 @@
-// The newest snapshot in the agents' memory that all ranks can go on from.
+// The newest snapshot in the agents' memory from which all ranks can resume.
 #pragma once
 #include <optional>
 

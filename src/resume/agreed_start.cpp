@@ -14,7 +14,8 @@ std::string name_of_iteration(i64 iteration) {
   return iteration < 0 ? std::string("no checkpoint") : fmt::format("iteration {}", iteration);
 }
 
-// What tells a directory from its copy on another host's disk: no two have the same number and moment of change.
+// Distinguishes a directory from its copy on another host's disk: no two have the same inode number and time of
+// change.
 std::string identity_of(const std::string& path) {
   struct stat s {};
   if (::stat(path.c_str(), &s) != 0) return {};

@@ -1,6 +1,6 @@
-// Where all ranks start. Each opens the checkpoint by itself. If one rank finds the newest one damaged (on its disk, in
-// its copy), all ranks use one that is intact for every rank. One of Megatron's is then verified; ranks that see the
-// same files share the work.
+// The common start of all ranks. Each rank opens the checkpoint by itself. If one rank finds the newest one damaged
+// (on its disk, in its copy), all ranks use one that is intact for every rank. A checkpoint of Megatron is then
+// verified; ranks that see the same files share the work.
 #pragma once
 #include "comm/ranks.h"
 #include "resume/checkpointing.h"

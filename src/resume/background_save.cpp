@@ -33,7 +33,7 @@ void BackgroundSave::start(std::function<std::string()> f) {
   state_.clear();
   try {
     work_ = std::async(std::launch::async, std::move(f));
-  } catch (const std::exception& e) {  // the system gives no thread
+  } catch (const std::exception& e) {  // the system has no thread
     state_ = failed(e);
   }
 }
@@ -66,14 +66,14 @@ void BackgroundSave::take_result() {
   }
 }
 
-// All ranks have ended the phase, and told how.
+// All ranks have ended the phase and reported.
 std::optional<BackgroundSave::Outcome> BackgroundSave::advance(const std::vector<std::string>& states) {
   if (phase_ == Phase::abandoning) return Outcome{error_};
   for (size_t r = 0; r < states.size(); ++r) {
     if (states[r].starts_with('+')) continue;
     const std::string what = states[r].substr(1);
     error_ = ranks_.size() == 1 ? what : fmt::format("rank {}: {}", r, what);
-    if (phase_ == Phase::tidying) {  // the checkpoint is there
+    if (phase_ == Phase::tidying) {  // the checkpoint is complete
       log::warn("[save] old checkpoints stay until the next save: {}", error_);
       return Outcome{};
     }

@@ -45,8 +45,8 @@ class BackgroundSave {
   std::function<void()> ready_;
   Phase phase_ = Phase::beginning;
   std::future<std::string> work_;  // this rank's part of the phase
-  std::string state_;   // of it, for the others: "" while it lasts, then "+" (and where to write), or "-" and its error
-  std::string result_;  // of it: where to write, or the report of what was written
+  std::string state_;   // for the others: "" while it lasts, then "+" (and where to write), or "-" and its error
+  std::string result_;  // where to write, or the report of what was written
   std::string error_;   // for which it is abandoned
 };
 

@@ -101,7 +101,7 @@ Options stored_options(const AnyCheckpoint& c) {
   return stored;
 }
 
-// The settings that a checkpoint tells: ours all, Megatron's arguments some.
+// The names of settings in a checkpoint: all of ours, some of Megatron's arguments.
 std::set<std::string> names_in(const std::string& config_json) {
   std::set<std::string> names;
   const auto settings = parse_json<json>(config_json);
@@ -111,7 +111,7 @@ std::set<std::string> names_in(const std::string& config_json) {
 
 AnyOpenOptions open_options(i64 iteration) {
   AnyOpenOptions o;
-  o.verify = false;  // what is read is compared as it is read, or by AnyCheckpoint::verify
+  o.verify = false;  // a read, or AnyCheckpoint::verify, verifies data
   if (iteration > 0) o.iteration = iteration;
   return o;
 }
@@ -254,7 +254,7 @@ void RunStart::say_filled() const {
   log::say("{}", loaded_line(load_, parallel_, checkpoint_->manifest.iteration));
 }
 
-// The system takes seconds to forget where tens of gigabytes of a snapshot were seen: nobody waits for that.
+// The system needs seconds to unmap tens of gigabytes of a snapshot, so a thread does it.
 void RunStart::let_go() {
   if (!checkpoint_) return;
   if (is_snapshot_) std::thread([seen = std::move(checkpoint_->tensors)] {}).detach();
@@ -283,7 +283,7 @@ StoredModel read_stored_model(const CheckpointPlace& place, i64 iteration) {
     return {read_hf_config(dir).model, {}, hf_ends_of_text(dir, config), hf_decoder_start(config)};
   }
   AnyOpenOptions open = open_options(iteration);
-  open.tells = open.whole = false;  // whoever loads the weights verifies them, and warns
+  open.tells = open.whole = false;  // the code that loads the weights verifies them, and warns
   const AnyCheckpoint c = open_any_checkpoint(place, open);
   return {*c.model, stored_tokenizer(c), hf_ends_of_text(dir, c.hf_config), hf_decoder_start(c.hf_config)};
 }

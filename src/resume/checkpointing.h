@@ -1,4 +1,4 @@
-// A run's checkpoints: what goes in beside the tensors, and how a run goes on from one.
+// A run's checkpoints: their content besides the tensors, and how a run resumes from one.
 #pragma once
 #include <memory>
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace megalith {
 
-// What a run is at some iteration, beside its tensors.
+// The state of a run at an iteration, besides its tensors.
 struct RunProgress {
   RunState state;
   Interval interval;               // since the last log line
@@ -22,32 +22,32 @@ struct RunProgress {
   std::string hf_config{};         // the config.json that the model came from, if from one
 };
 
-// What a checkpoint says beside its tensors.
+// The content of a checkpoint besides its tensors.
 Manifest manifest_of(const Options& options, const RunProgress& progress, const Schedules& schedules);
 
-// Where to begin instead of with the latest checkpoint of --load.
+// Where to start, instead of the latest checkpoint of --load.
 struct StartChoice {
   std::optional<FoundNonPersistent> non_persistent{};  // a copy that is newer than it
   std::shared_ptr<AnyCheckpoint> snapshot{};           // one in memory that is newer than both
   std::optional<i64> no_later_than{};                  // newer checkpoints are as if they were not there
 };
 
-// Where a run begins: nowhere (random weights), in a checkpoint (ours or Megatron's) or in a Hugging Face model
-// directory (its weights only). Opening it reads and checks everything but tensors, so that mistakes are told before
-// memory is taken; verify() follows.
+// The start of a run: nothing (random weights), a checkpoint (ours or Megatron's) or a Hugging Face model directory
+// (its weights only). Opening it reads and checks everything but tensors, so mistakes are reported before memory is
+// allocated; verify() follows.
 class RunStart {
  public:
-  // Follows --load. Error if what is there can't be read, or if nothing is there with --exit-on-missing-checkpoint; a
-  // warning where settings changed.
+  // From --load. Error if its content cannot be read, or if it is empty with --exit-on-missing-checkpoint. A warning
+  // if settings changed.
   explicit RunStart(const Options& options, const StartChoice& choice = {});
-  // Error if the flags refuse what was read: it is of another model, or its schedule is another (see choose_schedules);
-  // or if --save holds checkpoints that the run does not go on from.
-  // Apart from reading, since another checkpoint may stand in for one that is damaged, but not for one that is refused.
+  // Error if the flags refuse what was read: another model, or another schedule (see choose_schedules). Also if
+  // --save has checkpoints from which the run does not resume. It is separate from reading, because another
+  // checkpoint may replace a damaged one, but not a refused one.
   void check_accepted() const;
 
   std::string passed_over() const;  // why this is not the newest checkpoint of its directory; "" if it is
   std::string place() const;        // of the checkpoint or model; "" if there is none
-  // Compares the checksums of Megatron's formats, of which reading compares none, or a share of them.
+  // Verifies the checksums of Megatron's formats, or a share of them: reading verifies none of them.
   void verify(const Share& share);
 
   const RunProgress& progress() const { return progress_; }  // zero with --finetune or for a hub directory
@@ -56,9 +56,9 @@ class RunStart {
   bool is_non_persistent() const { return is_non_persistent_; }  // or a snapshot
   std::optional<i64> snapshot() const { return is_snapshot_ ? iteration() : std::nullopt; }  // its iteration
   bool resumes() const { return checkpoint_ && checkpoint_->format != CkptFormat::hf && !from_zero_; }
-  // Reads or draws the weights, and reads the optimizer's state if there is one. Of what is read from a native
-  // checkpoint every byte is verified: DamagedCheckpoint if it is not what was saved. ModelState::finish() is left to
-  // the caller. `threads`: for a snapshot.
+  // Reads or draws the weights, and reads the optimizer state if there is one. Every byte from a native checkpoint is
+  // verified: DamagedCheckpoint if it differs from what was saved. The caller calls ModelState::finish(). `threads`:
+  // for a snapshot.
   void fill(ModelState& model, int threads) const;
   void say_filled() const;  // a line for the log
   void let_go();            // of the checkpoint's files, which may then be deleted
@@ -84,8 +84,7 @@ class RunStart {
 // Weights alone, of either kind of directory, for evaluation and generation.
 void load_weights(const std::string& dir, i64 iteration, ModelState& model);
 
-// The model that a directory holds, by its own account: config.json or the checkpoint's options. Error if it holds
-// neither.
+// The model of a directory, from its config.json or the checkpoint's options. Error if it has neither.
 struct StoredModel {
   ModelConfig model;
   TokenizerConfig tokenizer;           // empty type for a hub directory
@@ -96,8 +95,8 @@ TokenizerConfig stored_tokenizer(const AnyCheckpoint& checkpoint);  // of its ru
 StoredModel read_stored_model(const CheckpointPlace& place, i64 iteration);
 StoredModel read_stored_model(const std::string& dir, i64 iteration);
 
-// The checkpoint of the directory, of this iteration unless it is 0, or its Hugging Face model; none if it holds
-// neither. Error if `dir` is there but no directory.
+// The directory's checkpoint of this iteration (0: the latest), or its Hugging Face model; none if it has neither.
+// Error if `dir` exists and is no directory.
 std::optional<CheckpointPlace> find_loadable(const std::string& dir, i64 iteration);
 
 }  // namespace megalith

@@ -15,7 +15,7 @@ void ComparedSnapshots::begin() {
   if (!lent_.fds.empty()) work_ = std::async(std::launch::async, [this] { return compare(); });
 }
 
-// The newest alone: mostly the one that is asked for. What cannot be read is told by who looks for snapshots.
+// Only the newest one, which is usually the requested one. The search for snapshots reports unreadable ones.
 std::map<size_t, ComparedSnapshots::Seen> ComparedSnapshots::compare() const {
   std::map<size_t, Seen> found;
   i64 newest = -1;

@@ -1,5 +1,5 @@
-// This rank's share of its node's newest snapshots, compared byte by byte beside what else a start does: a device takes
-// seconds to come up, and needs no memory of the host for it.
+// This rank's share of its node's newest snapshots, verified byte by byte during other work of a start: a device
+// takes seconds to open, and needs no host memory for it.
 #pragma once
 #include <future>
 #include <map>
@@ -20,8 +20,8 @@ class ComparedSnapshots {
 
   void begin();  // where the slots stay as they are from now on
 
-  // The slot's snapshot of this iteration, every byte of it compared; nothing where it is another one's. What it has
-  // not compared by then it compares now. DamagedCheckpoint if a byte is another one.
+  // The slot's snapshot of this iteration, with every byte verified. Empty if it has another iteration. Bytes that
+  // are not verified yet are verified now. DamagedCheckpoint if a byte differs.
   std::optional<Snapshot> take(size_t slot, i64 iteration);
 
  private:

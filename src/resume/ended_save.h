@@ -1,4 +1,4 @@
-// What became of a checkpoint under --save.
+// The outcome of a save to --save.
 #pragma once
 #include "base/dtype.h"
 

@@ -1,5 +1,5 @@
-// The iterations since the last log line. A checkpoint keeps them, so that the next line of a resumed run says what it
-// would have said without the interruption.
+// The iterations since the last log line. A checkpoint keeps them, so the next line of a resumed run is the same as
+// without the interruption.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,7 @@
 namespace megalith {
 
 struct Interval {
-  std::vector<NamedValue> sums{};  // of what is averaged, added up or a maximum: "lm loss"
+  std::vector<NamedValue> sums{};  // averages, sums and maxima: "lm loss"
   i64 advanced = 0;                // steps that counted
   i64 skipped = 0;
   i64 nan = 0;  // iterations with a loss that is not finite, skipped or not (Megatron looks at skipped ones only)

@@ -1,10 +1,10 @@
-// What a run with --load may find where there is no checkpoint yet.
+// The possible content of --load if there is no checkpoint yet.
 #pragma once
 #include <string>
 
 namespace megalith {
 
-// What starts from random weights must not be what holds others, or is called a checkpoint: Error.
+// Error if the directory holds weights, or is named like a checkpoint: then a run must not start from random weights.
 void check_no_weights(const std::string& dir);
 
 }  // namespace megalith

@@ -28,8 +28,7 @@ std::string layout_of(const Options& options) {
   return config::to_json(config::fields_of(o.parallel));
 }
 
-// What one rank finds of an iteration's copy: the start of a run that saved it, and where it is; or why it can't be
-// read.
+// One rank's copy of an iteration: the start of the run that saved it, and its path; or why it cannot be read.
 struct Candidate {
   std::string start = {}, path = {}, problem = {};
 };
@@ -95,7 +94,7 @@ Candidates from_text(const std::string& text) {
   return candidates;
 }
 
-// Why the ranks can't go on from their copies of an iteration; empty if they can.
+// Why the ranks cannot resume from their copies of an iteration; empty if they can.
 std::string obstacle(const std::vector<Candidates>& by_rank, i64 iteration) {
   std::string first;
   size_t others = 0;
@@ -200,7 +199,7 @@ void remove_later_non_persistent(const Options& options, int rank, i64 iteration
   const TrainConfig& t = options.train;
   const bool own = t.non_persistent_ckpt_type == NonPersistentType::local;
   if (!own && rank > 0) return;
-  // Without the flags, those that an earlier run has left where they lie when no directory is named.
+  // Without the flags, those of an earlier run in the default directory.
   try {
     constexpr i64 kEver = std::numeric_limits<i64>::max();
     for (const auto& [_, candidate] :

@@ -13,7 +13,7 @@
 
 namespace megalith {
 
-// Where a rank saves them. Global: --non-persistent-global-ckpt-dir, else SAVE/non_persistent. Local:
+// The directory of a rank's copies. Global: --non-persistent-global-ckpt-dir, else SAVE/non_persistent. Local:
 // --non-persistent-local-ckpt-dir, there rank_RRRRR.
 std::string non_persistent_directory(const TrainConfig& train, int rank);
 

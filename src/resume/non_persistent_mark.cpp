@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr const char* kSavedBy = "saved_by";  // in a copy's training state
 
-// All that is asked of it: its files may be many.
+// Only its manifest: it may have many files.
 Manifest manifest_in(const std::string& path) {
   if (format_of_one(path).value_or(CkptFormat::native) != CkptFormat::native)
     throw NotOurNonPersistent(path + " is a checkpoint of Megatron's format, not a copy");
@@ -67,7 +67,7 @@ void check_our_non_persistent(const std::string& flag, const std::string& dir, c
     } catch (const NotOurNonPersistent& e) {
       fail("{} {}: {}: only the latest copy stays, so give this run's a directory of their own, or delete it", flag,
            dir, e.what());
-    } catch (const Error&) {  // damaged, which loading tells
+    } catch (const Error&) {  // damaged: loading reports it
     }
   }
 }

@@ -24,7 +24,7 @@ void mark_non_persistent(Manifest& copy, const NonPersistentMark& mark, const st
 // The mark of the checkpoint at `path`. NotOurNonPersistent if it is not this run's.
 NonPersistentMark mark_of(const Manifest& copy, const std::string& path, const TrainConfig& train);
 
-// What is damaged is not known to be.
+// false for a damaged one.
 bool is_our_non_persistent(const std::string& path, const TrainConfig& train);
 
 // Only the latest non-persistent one is kept. Error if `dir`, which `flag` names, has something else.

@@ -140,7 +140,7 @@ bool may_blend(const DataConfig& c) {
 
 }  // namespace
 
-// A delayed scale is of one format and margin. A history of another length starts anew.
+// A delayed scale belongs to one format and margin. A history of another length starts empty.
 static void check_delayed(const Options& flags, const Options& stored, const std::set<std::string>& told) {
   const QuantizeConfig &now = flags.quantize, &then = stored.quantize;
   if (!told.contains("fp8_format") || !now.is_delayed() || !then.is_delayed()) return;
@@ -232,7 +232,7 @@ std::string changed_samples(const Options& flags, const Options& stored, const s
   const bool asks_alike = asked[0] == asked[1] || !told.contains("global_batch_size");
   const bool reads_on = start.consumed_samples > 0 && start.iteration < train_iters(flags, start);
   if (!reads_on || (what.empty() && asks_alike)) return {};
-  // Epochs are counted and shuffled for as many samples as a run asks for.
+  // Epochs are counted and shuffled for the number of samples of a run.
   const std::string order = what.empty()
                                 ? fmt::format(
                                       "the saved run had {} training samples, this one has {}: with another number of "

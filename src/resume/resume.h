@@ -17,16 +17,16 @@ void check_same_model(const ModelConfig& flags, const ModelConfig& stored, const
 nlohmann::json schedules_to_json(const Schedules& schedules);
 Schedules schedules_from_json(const nlohmann::json& j, const std::string& where);
 
-// The schedules that a resumed run follows, by --override-opt-param-scheduler (the flags') and
-// --use-checkpoint-opt-param-scheduler (the stored ones); with neither, both must agree: Error with a table.
+// The schedules of a resumed run, by --override-opt-param-scheduler (the flags') and
+// --use-checkpoint-opt-param-scheduler (the stored ones). With neither both must agree: Error with a table.
 Schedules choose_schedules(const Options& flags, const nlohmann::json& stored, const std::string& where);
 
-// Other settings that change how a resumed run continues, "clip_grad 1.0 -> 2.0, ..."; empty if there are none. `told`:
-// the names that the checkpoint has; others are not compared.
+// Other settings that change how a resumed run continues, "clip_grad 1.0 -> 2.0, ..."; empty if there are none.
+// `told`: the names in the checkpoint; others are not compared.
 std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told);
 
-// What makes the order of training samples differ from the saved run's: a blend, a split, a seed, how many are asked
-// for, ... And what that means from `start` on. Empty if it is the same, also on other numbers of ranks.
+// Why the order of training samples differs from the saved run's: a blend, a split, a seed, the number of samples,
+// ... And the effect from `start` on. Empty if it is the same, also on other numbers of ranks.
 std::string changed_samples(const Options& flags, const Options& stored, const std::set<std::string>& told,
                             const RunState& start);
 

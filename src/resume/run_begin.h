@@ -5,7 +5,7 @@
 
 namespace megalith {
 
-// Iterations that turned out to be damaged: only what is older is taken.
+// Iterations that proved damaged: only older ones are used.
 struct Damaged {
   std::optional<i64> checkpoint{}, non_persistent{};
 };
@@ -14,8 +14,8 @@ struct Damaged {
 RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damaged = {},
                       ComparedSnapshots* ahead = nullptr);
 
-// Fills the model from it, on all ranks. If a rank finds it damaged, all turn to an older one, with a warning that
-// says why. Returns what the model was filled from.
+// Fills the model from it, on all ranks. If a rank finds it damaged, all use an older one, with a warning that says
+// why. Returns the start that filled the model.
 RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelState& model);
 
 }  // namespace megalith

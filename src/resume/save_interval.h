@@ -1,4 +1,4 @@
-// --save-interval auto: saves as far apart as they cost least, by what steps and saves of this run were seen to take.
+// --save-interval auto: the cheapest spacing of saves, from the run's measured times of steps and saves.
 #pragma once
 #include <chrono>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// What one rank has seen.
+// The measurements of one rank.
 struct SaveTimes {
   double stall = 0;         // seconds that the last save held training up
   double step_seconds = 0;  // of a step since the save before
@@ -20,10 +20,10 @@ class SaveInterval {
   SaveInterval(const TrainConfig& t, Ranks& ranks, i64 begin);
 
   bool is_due(i64 iteration) const { return due_ == iteration; }
-  // Around what is no training.
+  // Called around work that is not training.
   void pause();
   void resume();
-  // To be called by all ranks once a save lets training go on. All take the longest times of any rank.
+  // All ranks call it when a save lets training continue. All use the longest times of any rank.
   void saved(i64 iteration, double stall);
 
  private:

@@ -1,4 +1,4 @@
-// Where a run will save: looked at, and taken, before training rather than after it.
+// The directory of a run's saves: checked and locked before training rather than after it.
 #pragma once
 #include <functional>
 #include <memory>

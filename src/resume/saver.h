@@ -1,4 +1,4 @@
-// When and where a run's checkpoints are saved: under --save, and, more often, copies of which only the latest stays
+// When and where a run's checkpoints are saved: to --save, and, more often, non-persistent copies
 // (--non-persistent-save-interval). With --async-save training waits only until the state is copied.
 #pragma once
 #include <chrono>
@@ -30,9 +30,9 @@ class Saver {
   // Each waits for the previous save to finish.
   void save(const RunProgress& progress, const Schedules& schedules);
   void save_non_persistent(const RunProgress& progress, const Schedules& schedules);
-  void poll();    // between steps: takes a background save further
+  void poll();    // between steps: advances a background save
   void finish();  // waits until nothing is being written
-  // What became of those under --save that ended since the last call.
+  // The outcomes of saves to --save since the last call.
   std::vector<EndedSave> take_ended() { return std::exchange(ended_, {}); }
   bool has_saved(i64 iteration) const { return saved_ == iteration; }  // under --save, on disk
 

@@ -41,7 +41,7 @@ void put(int fd, std::span<const std::byte> bytes, i64 at) {
   }
 }
 
-// The file as memory to write to. Threads that write it as a file would take turns.
+// The file as mapped memory. Threads that write it as a file would be serialized.
 class SlotMemory {
  public:
   SlotMemory(int fd, i64 bytes) : fd_(fd), bytes_(bytes) {
@@ -56,8 +56,8 @@ class SlotMemory {
   SlotMemory(const SlotMemory&) = delete;
   SlotMemory& operator=(const SlotMemory&) = delete;
 
-  // The system gives the pages first: one that it lacks would end the process as it is touched. Several threads get
-  // pages at a time by madvise; fallocate, for older systems, has turns.
+  // The system allocates pages first: a missing page would end the process when touched. Several threads get pages at
+  // the same time by madvise; fallocate, for older systems, is serialized.
   std::span<std::byte> take(i64 at, i64 bytes) {
     constexpr i64 kPage = 4096;
     const i64 begin = at / kPage * kPage;
@@ -88,7 +88,7 @@ ManifestFile account_in(std::span<const std::byte> all, const SlotHead& head) {
   return parse_manifest({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "a snapshot", false);
 }
 
-// A piece that one thread writes or compares at a time: a chunk of a block, as a checksum is of.
+// The unit that one thread writes or verifies: a chunk of a block with a checksum.
 struct SlotChunk {
   size_t tensor, block, chunk;
 };
@@ -107,7 +107,7 @@ void for_slot_chunks(const std::vector<SlotChunk>& chunks, int threads,
   });
 }
 
-// What lies between the parts is zero: a flipped bit there is told like any other.
+// Bytes between the parts are zero: a flipped bit there is reported like any other.
 void check_gaps(std::span<const std::byte> all, std::vector<std::pair<i64, i64>> parts) {
   SlotHead head;
   std::memcpy(&head, all.data(), sizeof head);

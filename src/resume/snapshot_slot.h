@@ -31,8 +31,7 @@ struct Snapshot {
   std::shared_ptr<const SnapshotView> view;
 };
 
-// So many bytes of an empty slot's memory are taken from the system, which takes long for the first time. Error if
-// memory is short.
+// Allocates this many bytes for an empty slot, which takes long the first time. Error if memory is short.
 void make_slot_room(int fd, i64 bytes, int threads, const std::atomic<bool>& is_over);
 // Until it returns the slot holds no snapshot. Error, with no snapshot there, if memory is short.
 void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor> tensors, int threads = 1);

@@ -5,7 +5,7 @@
 
 namespace megalith {
 
-// Reading a box that none of them holds is an Error.
+// Reading a box that none of them has is an Error.
 std::shared_ptr<const TensorReader> read_snapshots(std::vector<Snapshot> snapshots);
 
 }  // namespace megalith

@@ -16,7 +16,7 @@
 namespace megalith {
 namespace {
 
-// What a tensor's elements from one on are times.
+// The factor of a tensor's elements from one element on.
 struct Scale {
   i64 from = 0;
   float factor = 1;
@@ -47,7 +47,7 @@ class ScaledTensors final : public TensorReader {
   std::vector<std::pair<std::size_t, Scale>> places_;
 };
 
-// Routers' weights [E, h], drawn by the parameters' names: so many rows, each so often; and their biases, 0.
+// Routers' weights [E, h], drawn by the parameters' names: this many rows, each repeated; and their biases, 0.
 class DrawnRouters final : public TensorReader {
  public:
   DrawnRouters(const ModelConfig& m, i64 granularity, u64 seed)
@@ -155,7 +155,7 @@ class Upcycler {
     });
   }
 
-  // A tensor of all experts, from one of the dense MLP: `block` says which slice belongs to an expert.
+  // A tensor of all experts, from one of the dense MLP. `block`: the slice of each expert.
   template <class F>
   void add(const std::string& at, const std::string& name, const Shape& dense, Shape expert, const Scale& scale,
            F&& block) {

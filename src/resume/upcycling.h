@@ -1,7 +1,8 @@
-// A mixture of experts that begins as a dense model (--moe-use-upcycling). Each expert is a copy of the dense MLP
-// (Komatsuzaki et al. 2022, arXiv 2212.05055), or with a granularity g one of g pieces of its width, beside the others
-// (He et al. 2024, arXiv 2410.07524). The router is drawn as without a checkpoint; the g pieces of a copy have one row
-// of it, and so are chosen together. Weights are scaled such that the mixture computes what the dense model does.
+// A mixture of experts that starts from a dense model (--moe-use-upcycling). Each expert is a copy of the dense MLP
+// (Komatsuzaki et al. 2022, arXiv 2212.05055). With a granularity g it is one of g pieces of its width, next to the
+// others (He et al. 2024, arXiv 2410.07524). The router is drawn as without a checkpoint. The g pieces of a copy
+// share one row of it, so they are chosen together. Weights are scaled such that the mixture computes the same as the
+// dense model.
 #pragma once
 #include <memory>
 

@@ -135,7 +135,7 @@ i64 last_of_schedule(const std::vector<std::string>& schedule) {
   try {
     return schedule.empty() ? 0 : BatchSizes(o).nominal();
   } catch (const Error&) {
-    return 0;  // a rule tells
+    return 0;  // a rule reports it
   }
 }
 

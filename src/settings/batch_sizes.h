@@ -10,11 +10,11 @@ namespace megalith {
 
 class BatchSizes {
  public:
-  // Error, naming the flag, if a size or a length makes no sense.
+  // Error, naming the flag, if a size or a length is invalid.
   explicit BatchSizes(const Options& options);
 
   i64 at(i64 consumed) const { return rounded(wanted(consumed)); }
-  // What rounding leaves out of that step: Megatron's skipped samples.
+  // Samples that rounding removes from that step: Megatron's skipped samples.
   i64 dropped(i64 consumed) const { return wanted(consumed) - at(consumed); }
   // The last one, not rounded: what iterations are turned into samples by.
   i64 nominal() const { return stages_.back().size; }
@@ -23,7 +23,7 @@ class BatchSizes {
   i64 at_once() const { return at_once_; }    // sequences of all ranks in one micro-batch
   bool change() const { return stages_.size() > 1; }
 
-  // Where a run that has done so many iterations, and samples, ends: iteration and consumed samples.
+  // The end of a run after this many iterations and samples: iteration and consumed samples.
   struct End {
     i64 iteration, consumed;
   };
@@ -31,7 +31,7 @@ class BatchSizes {
 
  private:
   struct Stage {
-    i64 begin, size;  // from so many consumed samples on
+    i64 begin, size;  // from this many consumed samples on
   };
   void add_ramp(const std::vector<std::string>& words, i64 last);
   void add_steps(const std::vector<std::string>& words, i64 seq_length);

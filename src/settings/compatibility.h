@@ -30,8 +30,8 @@ struct Broken {
 // The basic rules, which can be checked before options are resolved.
 std::vector<std::string> broken_ground(const Options& options);
 
-// All rules; if a basic rule is violated, only those. `told`: flags already reported as wrong or missing; messages that
-// name one would repeat that, and are left out.
+// All rules; if a basic rule is violated, only those. `told`: flags already reported as wrong or missing; other
+// messages that name them are omitted.
 Broken broken_rules(const Options& options, std::set<std::string, std::less<>> told = {});
 
 // Throws Mistakes with the messages of all broken rules that refuse; returns those of the broken ones that warn.

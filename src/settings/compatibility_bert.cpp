@@ -15,7 +15,7 @@ std::string bert_positions(const Options& o) {
   return "--position-embedding-type: BERT has learned_absolute or rope: give one of them";
 }
 
-// What a decoder may have and BERT has not.
+// Features of decoders that BERT lacks.
 std::string bert_is_built(const Options& o) {
   if (!is_bert(o)) return {};
   const ModelConfig& m = o.model;

@@ -8,7 +8,7 @@ namespace {
 using Topic = Rule::Topic;
 using Action = Rule::Action;
 
-// Models are checked as loaded too, so rules here allow 0 for a size that is missing: the run's rules ask for it.
+// Models are also checked when loaded, so rules here allow 0 for a missing size: the run's rules require it.
 
 std::string heads_divide(const Options& o) {
   const ModelConfig& m = o.model;

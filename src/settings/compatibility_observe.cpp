@@ -8,7 +8,7 @@ namespace megalith {
 
 namespace {
 
-// As Prometheus takes names of labels; those that begin with __ are its own.
+// Prometheus's rule for names of labels; names that begin with __ are reserved.
 bool is_label(const std::string& name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   return !name.empty() && letter(name[0]) && !name.starts_with("__") &&

@@ -29,7 +29,8 @@ std::string sizes(const Options& o) {
   return {};
 }
 
-// Weight gradients read later what the backward has fetched: it would be in the device's memory for as long again.
+// Weight gradients read values that the backward has fetched, so these would stay in the device's memory for as long
+// again.
 std::string one_backward(const Options& o) {
   if (!o.offload.on || o.parallel.pipeline_schedule != PipelineSchedule::zero_bubble) return {};
   return "--fine-grained-activation-offloading saves little with --pipeline-schedule zero-bubble, whose weight "

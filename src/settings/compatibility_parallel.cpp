@@ -33,7 +33,8 @@ std::string ranks_divide_heads(const Options& o) {
 
 std::string ranks_divide_groups(const Options& o) {
   const i64 tp = o.parallel.tensor_model_parallel_size, groups = o.model.groups();
-  if (groups % tp == 0 || tp % groups == 0 || groups == o.model.num_attention_heads) return {};  // heads are told of
+  if (groups % tp == 0 || tp % groups == 0 || groups == o.model.num_attention_heads)
+    return {};  // another rule reports heads
   return fmt::format(
       "--num-query-groups {} is neither a multiple nor a divisor of --tensor-model-parallel-size {}: use {} for the "
       "latter",

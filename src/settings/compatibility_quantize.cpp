@@ -81,7 +81,7 @@ std::string no_offload(const Options& o) {
   return fmt::format("--fine-grained-activation-offloading does not know codes of {}: leave one out", format_flag(o));
 }
 
-// What of fp8 weights are gathered as codes with.
+// The fp8 features that work with all-gathers of codes.
 std::string gathers_what_is_built(const Options& o) {
   const QuantizeConfig& c = o.quantize;
   if (!c.gather_codes) return {};

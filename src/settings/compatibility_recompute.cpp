@@ -1,4 +1,4 @@
-// Rules about the recomputation of activations: Megatron's, and what is not there.
+// Rules about the recomputation of activations: Megatron's, and those of features that are not built.
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -99,7 +99,7 @@ std::string something_balances(const Options& o) {
          "--moe-router-load-balancing-type none to say so";
 }
 
-// Lists that are wrong are told of elsewhere.
+// Another rule reports invalid lists.
 std::string some_layer_has_them(const Options& o) {
   const MoeConfig& m = o.model.moe;
   if (!has_router(o) || m.layer_freq.find('1') != std::string::npos || m.layer_freq.find('[') == std::string::npos)

@@ -1,4 +1,4 @@
-// Rules about mixtures of experts that are made of a dense model.
+// Rules about mixtures of experts that start from a dense model.
 #include <algorithm>
 
 #include "settings/compatibility.h"
@@ -40,7 +40,7 @@ bool has_dense_layers(const ModelConfig& m) {
   try {
     const std::vector<bool> mixtures = m.moe.pattern(m.num_layers);
     return std::ranges::find(mixtures, false) != mixtures.end();
-  } catch (const Error&) {  // another rule tells
+  } catch (const Error&) {  // another rule reports it
     return false;
   }
 }

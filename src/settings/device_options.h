@@ -1,4 +1,4 @@
-// Where a command computes; device/make_backend.h makes it.
+// The device of a command; device/make_backend.h opens it.
 #pragma once
 #include <string>
 

@@ -1,5 +1,5 @@
-// Megatron's flags that are accepted and have no effect: they ask for what is always so, or steer machinery that is not
-// here. Each reason says what truly happens.
+// Megatron's flags that are accepted without effect: they request the default behaviour, or configure code that this
+// program lacks. Each reason says what happens instead.
 #include "settings/megatron_rows.h"
 
 namespace megalith::megatron {

@@ -1,6 +1,6 @@
-// Megatron-LM's flags, of all its releases, that are not fields here. Some are accepted: they request what is always
-// so, or configure code that is not here. Some are refused: they request what is not built. Others are old spellings of
-// our fields.
+// Megatron-LM's flags, of all its releases, that are not fields here. Some are accepted: they request the default
+// behaviour, or configure code that this program lacks. Some are refused: they request features that are not built.
+// Others are old spellings of our fields.
 #pragma once
 #include <span>
 #include <string>

@@ -1,4 +1,4 @@
-// Megatron's flags that ask for a model or a precision that is not built.
+// Megatron's flags for models and precisions that are not built.
 #include "settings/megatron_rows.h"
 
 namespace megalith::megatron {

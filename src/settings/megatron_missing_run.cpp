@@ -1,4 +1,4 @@
-// Megatron's flags that ask for a way to train that is not built.
+// Megatron's flags for training features that are not built.
 #include "settings/megatron_rows.h"
 
 namespace megalith::megatron {

@@ -1,4 +1,4 @@
-// Where a run's metrics go beside the console and files: the Prometheus endpoint, and W&B's offline files.
+// Destinations of a run's metrics besides the console and files: the Prometheus endpoint, and W&B's offline files.
 #pragma once
 #include <string>
 #include <utility>
@@ -23,7 +23,7 @@ struct ObserveConfig {
   bool operator==(const ObserveConfig&) const = default;
 };
 
-// The pairs of "k=v,k=v" in their order. Error if one is none, if a name is no label's, or is there twice.
+// The pairs of "k=v,k=v" in order. Error for an invalid pair, an invalid name, or a duplicate name.
 std::vector<std::pair<std::string, std::string>> labels_of(const std::string& text);
 
 }  // namespace megalith

@@ -25,7 +25,7 @@ void set_aside(Options& options) {
   }
 }
 
-// What only training needs may be left out.
+// Fills in required settings of training that such a run does not need.
 void settle_skipped_training(Options& options) {
   TrainConfig& t = options.train;
   if (t.train_iters == 0 && t.train_samples == 0) t.train_iters = 1;
@@ -134,7 +134,7 @@ static std::string default_text(const config::Field& field) {
   return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
 }
 
-// Whether the default of a field that is left out says anything about this run.
+// Whether the default of an omitted field matters for this run.
 static bool matters(const Options& o, const std::string& name) {
   if (name == "ckpt-format" || name == "dist-ckpt-workers") return !o.train.save.empty();
   if (name == "cp-comm-type") return o.parallel.context_parallel_size > 1;

@@ -1,8 +1,8 @@
-// All that a training command can be told: one bundle of the folders' config structs, read from the command line and
+// All options of a training command: one bundle of the folders' config structs, read from the command line and
 // --config.
 //
-// The way of a command: read_options, then what only the command can know (the model of a hub directory, the vocabulary
-// of the tokenizer), then finish_options. parse_options does both where nothing lies between.
+// A command calls read_options, fills in what only it can know (the model of a hub directory, the vocabulary of the
+// tokenizer), and calls finish_options. parse_options does both if there is nothing in between.
 #pragma once
 #include <optional>
 #include <string>
@@ -22,12 +22,12 @@
 
 namespace megalith {
 
-// What saves and leaves like SIGTERM, by its own number.
+// The signal that saves and stops like SIGTERM.
 enum class ExitSignal { term, interrupt, user1, user2, hang_up };
 
 enum class SaveFormat { native, torch_dist, torch };  // torch: Megatron's old one, which is only read
 
-// What a run says: debug adds all arguments and the plan; warning leaves out its start, error warnings too.
+// Log levels: debug adds all arguments and the plan; warning omits the start's lines, error also warnings.
 enum class LogLevel { debug, info, warning, error };
 
 enum class TimingLogOption { max, minmax, all };  // of the ranks' times
@@ -74,7 +74,7 @@ struct TrainConfig {
   i64 eval_global_batch_size = 0;  // 0: global_batch_size
   i64 eval_micro_batch_size = 0;   // 0: micro_batch_size
   bool full_validation = false;    // all of the validation set, instead of eval_iters
-  bool skip_train = false;         // evaluate what is loaded, and leave
+  bool skip_train = false;         // evaluate the loaded model, and stop
 
   bool evaluates() const { return eval_iters > 0 || full_validation; }
   i64 eval_batch() const { return eval_global_batch_size > 0 ? eval_global_batch_size : global_batch_size; }
@@ -86,7 +86,7 @@ struct TrainConfig {
   double gpu_mtbf_hours = 50700;         // of one GPU: Llama 3, 419 failures of 16,384 GPUs in 54 days
   i64 save_retain_interval = 0;          // older checkpoints at other multiples are deleted; 0: all stay
   i64 most_recent_k = 0;                 // this many newest checkpoints stay; 0: all
-  bool async_save = false;               // written beside the training
+  bool async_save = false;               // written during training
   bool ckpt_fully_parallel_save = true;  // ranks that hold the same state share the writing
   i64 dist_ckpt_workers = 2;             // threads of a rank that write
   i64 non_persistent_save_interval = 0;  // additional saves, only the latest kept; 0: none
@@ -108,14 +108,14 @@ struct TrainConfig {
   bool log_throughput = false;
   bool log_params_norm = false;
   bool log_num_zeros_in_grad = false;
-  bool log_expert_load = false;               // how evenly tokens lie over experts
+  bool log_expert_load = false;               // how evenly tokens are distributed over experts
   bool moe_per_layer_logging = false;         // the same and the router's losses, of each layer
   i64 save_tokens_per_expert_interval = 0;    // 0: never
   bool log_straggler = false;                 // with each line, which ranks are slow by themselves
-  i64 straggler_minmax_count = 1;             // so many at either end
+  i64 straggler_minmax_count = 1;             // number at either end
   bool disable_straggler_on_startup = false;  // and nothing switches it on later
   bool log_rank_losses = false;               // with each line, each data-parallel rank's loss
-  i64 timing_log_level = 0;                   // 0 to 2: which times are told, where the flag is given
+  i64 timing_log_level = 0;                   // 0 to 2: which times are printed, if the flag is given
   TimingLogOption timing_log_option = TimingLogOption::minmax;
   bool progress = true;  // a live line, on a terminal
   std::string tensorboard_dir;
@@ -149,9 +149,9 @@ struct Options {
   OffloadConfig offload;  // of activations
   QuantizeConfig quantize;
 
-  std::optional<Architecture> trains{};  // what the command trains; none: it reads an existing model
+  std::optional<Architecture> trains{};  // the kind of model that the command trains; none: it reads an existing model
 
-  config::Given given;             // what the user set, and by which flag
+  config::Given given;             // the fields that the user set, and by which flag
   config::Wrong wrong;             // options that could not be read, or are refused: finish_options reports them
   std::vector<std::string> notes;  // for the start-up log: flags without effect, warnings, differences from Megatron
   bool help = false;               // --help: print options_help() and leave
@@ -164,15 +164,15 @@ void list_fields(ParallelConfig& c, config::FieldList& f);
 void list_fields(RecomputeConfig& c, config::FieldList& f);
 void list_fields(OffloadConfig& c, config::FieldList& f);
 void list_fields(QuantizeConfig& c, config::FieldList& f);
-// What the user says; the rest of the struct (seed, seq_length, the tokenizer's ids) is copied from elsewhere.
+// The user's settings; the rest of the struct (seed, seq_length, the tokenizer's ids) is copied from elsewhere.
 void list_fields(DataConfig& c, config::FieldList& f);
 // Without --vocab-size, which is the model's: finish_options copies it. A command that has no model adds the flag
 // itself.
 void list_fields(TokenizerConfig& c, config::FieldList& f);
 void list_fields(Options& c, config::FieldList& f);  // all of the above
 
-// Reads the command line; argv[0] (the subcommand) is passed over. Checks spelling and kinds of values only, and keeps
-// what is wrong in `wrong`.
+// Reads the command line; argv[0] (the subcommand) is ignored. Checks only spelling and types of values, and keeps
+// mistakes in `wrong`.
 Options read_options(int argc, const char* const* argv);
 
 // Takes the parsed values of a list that includes the options' fields. `command`: its name, for advice.
@@ -196,7 +196,7 @@ std::string options_page();
 // The arguments as Megatron prints them at start.
 std::string arguments_text(Options options);
 
-// Where a default or a meaning here is not Megatron's and it matters to these options; one line each.
+// Defaults or meanings that differ from Megatron's and matter to these options; one line each.
 std::vector<std::string> differences_from_megatron(const Options& options);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// How a run's ranks share the work: sizes of the mesh's axes and what the flags choose about them.
+// How a run's ranks share the work: sizes of the mesh's axes, and the flags' choices about them.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace megalith {
 
-// What attention does where the sequence is split: keys and values are gathered, or heads are exchanged for sequence,
-// or keys and values go round the ranks.
+// Attention with a split sequence: all-gather keys and values, exchange heads for sequence (all-to-all), or pass keys
+// and values around the ranks (a ring).
 enum class CpCommType { all_gather, a2a, p2p };
 
 // zero_bubble: weight gradients are tasks of their own, which fill the pipeline's end.
@@ -43,10 +43,10 @@ struct ParallelConfig {
   bool account_for_embedding_in_pipeline_split = false;  // as a layer
   bool account_for_loss_in_pipeline_split = false;
   bool use_distributed_optimizer = false;  // optimizer state cut over the data-parallel ranks
-  bool tp_comm_overlap = false;            // transfers of the backward beside its products
-  bool moe_shared_expert_overlap = false;  // tokens to experts and back, beside the shared expert
-  bool overlap_grad_reduce = false;        // beside the backward
-  bool overlap_param_gather = false;       // beside the next forward
+  bool tp_comm_overlap = false;            // transfers of the backward overlap with its products
+  bool moe_shared_expert_overlap = false;  // dispatch and combine overlap with the shared expert
+  bool overlap_grad_reduce = false;        // with the backward
+  bool overlap_param_gather = false;       // with the next forward
   bool grad_reduce_in_bf16 = false;        // over the ranks; each rank's own sums: main_grads_dtype
   i64 ddp_bucket_size = 0;                 // elements of a bucket; 0: Megatron's default
   double distributed_timeout_minutes = 10;

@@ -16,7 +16,7 @@ Options read_options_over(const config::Under& under, int argc, const char* cons
 struct ExplainedSetting {
   std::string name, value, source;
 };
-// Of all settings. `settled`: what the words became, once all is derived.
+// For all settings. `settled`: the options after all derivations.
 std::vector<ExplainedSetting> explain(const config::Under& under, std::span<const std::string> words, Options settled);
 
 }  // namespace megalith

@@ -18,7 +18,7 @@ i64 train_iters(const Options& o, const RunState& start) {
   return BatchSizes(o).end(o.train, start.iteration, start.consumed_samples).iteration;
 }
 
-// 0 in the config stands for "not given".
+// 0 in the config means "not given".
 template <class T>
 static std::optional<T> given(T value) {
   return value > 0 ? std::optional<T>(value) : std::nullopt;
@@ -48,7 +48,7 @@ RunLength run_length(const Options& o, const RunState& start) {
   r.global_batch_size = o.train.global_batch_size;
   const BatchSizes sizes(o);
   if (sizes.change() || o.train.decrease_batch_size_if_needed) {
-    // As many as if all steps were the largest, as Megatron: a run that resumes asks for the same again.
+    // As if all steps had the largest size, like Megatron: a resumed run asks for the same number again.
     const i64 end = sizes.end(o.train, start.iteration, start.consumed_samples).consumed;
     const i64 asked = r.train_samples > 0 ? r.train_samples : r.train_iters * sizes.nominal();
     r.train_samples = std::max(asked, end);

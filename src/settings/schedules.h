@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// The iteration that a run ends at which begins in `start`; also with --train-samples, of which it does those left.
+// The last iteration of a run that begins in `start`; with --train-samples from the remaining samples.
 i64 train_iters(const Options& o, const RunState& start = {});
 Schedules make_schedules(const Options& o);
 RunLength run_length(const Options& o, const RunState& start = {});

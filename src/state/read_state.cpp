@@ -19,7 +19,7 @@ namespace {
 // Four reads under way are what a disk wants. On a device as many again hand on what they have read.
 int readers(bool on_host) { return on_host ? 4 : 8; }
 
-// Scales of fp8 that the checkpoint lacks, or has with a history of another length: they start anew.
+// fp8 scales that the checkpoint lacks, or that have a history of another length: they start empty.
 bool starts_anew(const TensorReader& tensors, const StateTensor& t) {
   if (!t.name.ends_with(kScaleState)) return false;
   const auto at = tensors.find(t.name);
@@ -65,7 +65,7 @@ void check_tensors(const TensorReader& tensors, bool with_optimizer, const Model
 // writes at once.
 constexpr i64 kCachedElements = i64{1} << 19;
 
-// What one thread reads at a time: elements of a piece of the model's state, in its order.
+// The unit of one thread's reads: elements of a piece of the model's state, in its order.
 struct Part {
   std::size_t stored = 0;
   StatePiece piece{};
@@ -142,7 +142,7 @@ void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& mo
       std::vector<std::byte> buffer;
       for (size_t i; (i = next++) < parts.size();) read_part(tensors, parts[i], at_once, model, buffer);
     } catch (...) {
-      next = parts.size();  // what is damaged is not read to its end
+      next = parts.size();  // damaged data is not read to its end
       throw;
     }
   });

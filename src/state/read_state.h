@@ -5,15 +5,15 @@
 
 namespace megalith {
 
-// Memory beside the model's own is bounded: two chunks of a file for each of a few threads. A piece of 16 MiB is added
-// where the state is elsewhere, or weights have a copy in compute precision. Without `with_optimizer`: weights only.
-// Error, before anything is read, if names, shapes or types are others: f32 state may be any float, also where it is
-// kept in bf16. ModelState::finish() is left to the caller, who knows whether all ranks have succeeded. `threads`: 0:
-// as many as a disk wants.
+// Its memory is bounded: two chunks of a file for each of a few threads. It needs a piece of 16 MiB more if the state
+// is not in host memory, or if weights have a copy in compute precision. Without `with_optimizer`: weights only. Error,
+// before anything is read, if names, shapes or types differ. f32 state may be stored as any float, also if it is kept
+// in bf16. The caller calls ModelState::finish(), because it knows whether all ranks have succeeded. `threads`: 0: the
+// number that a disk needs.
 void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& model, int threads = 0);
 
-// The most memory that it takes beside the model's own. `largest`: bytes of the largest tensor as f32. `on_host`: the
-// state lies where the host can write it. `has_copies`: weights have one in compute precision.
+// The most memory that it needs besides the model's own. `largest`: bytes of the largest tensor as f32. `on_host`:
+// the host can write to the state. `has_copies`: weights have a copy in compute precision.
 i64 state_reading_bytes(i64 largest, bool on_host, bool has_copies);
 
 }  // namespace megalith

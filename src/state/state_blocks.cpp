@@ -36,7 +36,7 @@ i64 state_share_bytes(const PlannedStep& step, const StateShare& share) {
   return bytes + (several_sizes ? tensors * size_of(DType::f64) : 0);  // each begins at a multiple of its element
 }
 
-// A checkpoint of such weights is worth nothing, and would take the place of a good one.
+// A checkpoint of such weights is useless, and would replace a good one.
 static void check_finite(const SaveTensor& t, i64 n, const std::byte* values) {
   constexpr u32 kExponent = 0x7f800000;
   const auto any = [&]<class T>(auto&& is_bad) {

@@ -1,5 +1,5 @@
-// A rank's share of a model's state as blocks to be written: in their place, or as a copy that stays as it is while
-// training goes on.
+// A rank's share of a model's state as blocks to write: in place, or as a copy that does not change while training
+// continues.
 #pragma once
 #include <mutex>
 #include <vector>
@@ -15,12 +15,12 @@ struct StateShare {
   bool whole = false;  // all that this rank holds, whoever else has it
 };
 
-// Bytes of a rank's share, by the plan alone: that of a rank with the most of it.
+// Bytes of a rank's share, from the plan alone: the maximum over ranks.
 i64 state_share_bytes(const PlannedStep& step, const StateShare& share);
 
 class StateBlocks {
  public:
-  // `copied`: in the interpreter's host memory, made beside what is queued later.
+  // `copied`: in the interpreter's host memory, copied during work that is enqueued later.
   StateBlocks(const ModelState& model, const StateShare& share, bool copied);
   StateBlocks(const StateBlocks&) = delete;
   StateBlocks& operator=(const StateBlocks&) = delete;

@@ -10,7 +10,7 @@ namespace megalith {
 
 class Feed {
  public:
-  // `inputs`: what the model reads; `suffix`: of the leaves' names.
+  // `inputs`: the model's inputs; `suffix`: of the leaves' names.
   Feed(const Plan& plan, const std::vector<DataInput>& inputs, Interpreter& interpreter, const Coord& coord,
        std::string suffix = "");
   // Into the leaves' copy `slot`. Error if an array is not of the plan's size, or is not there.

@@ -35,13 +35,13 @@ Scan scan(DType type, const std::byte* data, i64 elements) {
   return {};
 }
 
-// Its result is there behind its Wait.
+// Its result exists after its Wait.
 bool is_under_way(const AnyOp& op) {
   const auto* relayout = op.get_if<Relayout>();
   return relayout && relayout->lane != 0;
 }
 
-// Ops whose result is rows of experts (ops/ragged.h): the first ones are there, so many as the input `ends` says.
+// Ops whose result is rows of experts (ops/ragged.h). Only the first ones exist; the input `ends` has their number.
 bool makes_rows(const AnyOp& op) {
   constexpr std::array<std::string_view, 6> kOps = {"gather_rows", "expert_activation", "expert_activation_grad",
                                                     "expert_bias", "gather_weights",    "dot_expert_bias"};
@@ -49,7 +49,7 @@ bool makes_rows(const AnyOp& op) {
   return std::ranges::find(kOps, op.name()) != kOps.end();
 }
 
-// What is made of rows, one for one.
+// Buffers that are computed from rows, one for one.
 std::vector<bool> buffers_of_rows(const Program& p) {
   std::vector<bool> rows(p.buffers.size());
   for (const Instruction& in : p.instructions)
@@ -87,7 +87,7 @@ void FirstNonFinite::look_at_weights(Interpreter& interpreter) {
   }
 }
 
-// Of rows of experts those that are there; 0 where that is not known.
+// The number of existing elements in rows of experts; 0 if unknown.
 i64 FirstNonFinite::elements_there(const Program& p, int instruction, size_t out,
                                    const InstructionMemory& memory) const {
   const Instruction& in = p.instructions[size_t(instruction)];

@@ -1,4 +1,4 @@
-// Finds, while a step is run again, the first result on this rank that holds a number that is NaN or infinite.
+// Finds the first result on this rank with a NaN or infinity, while a step runs again.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@
 namespace megalith {
 
 struct NonFinite {
-  // Where in the step: of several ranks' the one with the smallest is the first.
+  // The position in the step. The smallest position over all ranks is the first.
   struct When {
     i64 micro_batch = 0, backward = 0, stage = 0, instruction = 0;
     auto operator<=>(const When&) const = default;
@@ -30,7 +30,7 @@ struct NonFinite {
 class FirstNonFinite final : public RunWatch {
  public:
   FirstNonFinite(const PlannedStep& step, const Coord& coord);
-  // Before the runs: a weight that is not finite is the first.
+  // Before the runs: a non-finite weight is the first.
   void look_at_weights(Interpreter& interpreter);
   void run_begins(int program, bool first, int slot) override;
   void after(int program, int instruction, const InstructionMemory& memory) override;

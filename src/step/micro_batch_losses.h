@@ -1,4 +1,4 @@
-// What each micro-batch of a step adds to the sum of its loss, where the host can see the sum between runs.
+// The loss of each micro-batch of a step, if the host can see the sum between runs.
 #pragma once
 #include <vector>
 
@@ -15,7 +15,7 @@ class MicroBatchLosses {
  public:
   MicroBatchLosses(const PlannedStep& step, Interpreter& interpreter);
   void begin() { all_.clear(); }  // a step
-  void take();                    // behind each of its micro-batches
+  void take();                    // after each of its micro-batches
   const std::vector<LossShare>& all() const { return all_; }
 
  private:

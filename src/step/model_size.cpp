@@ -54,7 +54,7 @@ class Counter {
   }
 
  private:
-  static constexpr double kStep = 3;  // a gradient of either factor takes what the forward takes
+  static constexpr double kStep = 3;  // the gradient of each factor costs as much as the forward
 
   bool is_weight(Value v) const { return weights_.contains(v); }
   bool has_weight(const Node& n) const {

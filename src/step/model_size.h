@@ -1,9 +1,9 @@
-// What a model is in numbers, counted over the graph that it builds.
+// Sizes of a model, counted over the graph that it builds.
 //
 // Model flops are Megatron's, for the throughput in the log. They are the products with weights and attention's two
-// products, three times their forward (a multiply-add is 2). Attention with a causal mask counts half of its square. A
-// sliding window is not discounted. Rows of vocabulary padding count. Norms, softmax, lookups, the loss, dropout, the
-// optimizer and recomputation do not.
+// products, three times their forward (a multiply-add is 2). Attention with a causal mask counts half of its square.
+// A sliding window is not discounted. Rows of vocabulary padding count. Norms, softmax, lookups, the loss, dropout,
+// the optimizer and recomputation do not.
 //
 // Two conventions are in use for causal attention: half of its square, or the whole. Half is what a kernel computes
 // (here and in Megatron). The whole (PaLM's MFU, nanoGPT, llm.c) is `attention_flops` more for a causal model.
@@ -12,15 +12,15 @@
 
 namespace megalith {
 
-// Activations and flops are of one sequence. Sums are f64: sizes that somebody mistyped may be huge.
+// Activations and flops are for one sequence. Sums are f64, because mistyped sizes may be huge.
 struct ModelSize {
-  std::map<ParameterKind, double> by_kind;        // parameters that exist, whatever the layout
+  std::map<ParameterKind, double> by_kind;        // parameters of the model, for any layout
   double experts = 0;                             // of the parameters: those of experts
-  double padding = 0;                             // elements of vocabulary padding beside them
+  double padding = 0;                             // elements of vocabulary padding in addition
   double product_flops = 0, attention_flops = 0;  // of a step, forward and backward
-  double looked_up = 0;                           // elements that lookups in a table of words give
+  double looked_up = 0;                           // outputs of lookups in a table of words, in elements
   double logits = 0;                              // elements
-  double attended = 0;                            // elements that attention reads and gives
+  double attended = 0;                            // inputs and outputs of attention, in elements
   double largest = 0;                             // elements of the largest value
 
   double parameters() const;

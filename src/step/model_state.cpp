@@ -42,7 +42,8 @@ bool lies_in(const Leaf& member, const Leaf& bucket) {
 
 }  // namespace
 
-// A cut optimizer's state: where the parameter's gradient lies in its bucket, and what of the bucket is this rank's.
+// Sharded optimizer state: the position of the parameter's gradient in its bucket, and this rank's part of the
+// bucket.
 ModelState::Place ModelState::place_of(const StateTensor& t) const {
   const Plan& plan = step_.plan;
   const Parameter& p = *t.parameter;

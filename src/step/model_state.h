@@ -31,7 +31,7 @@ struct StatePiece {
   const Leaf* beside;        // or nullptr
   i64 begin;                 // element of the leaf's local block
   Shape offset, shape;       // in the tensor
-  DType dtype = DType::f32;  // of the tensor: what is read and written
+  DType dtype = DType::f32;  // of the tensor in files
 };
 
 // How ranks share the saving of a block that all of them hold: in units of rows of `row` elements. Rank k of n starts
@@ -49,7 +49,7 @@ struct SplitView {
 
 class ModelState {
  public:
-  static constexpr i64 kJoinedAtOnce = i64{1} << 20;  // elements that read() takes 4 bytes each for, on a device
+  static constexpr i64 kJoinedAtOnce = i64{1} << 20;  // on a device: elements for which read() needs 4 bytes each
 
   ModelState(const PlannedStep& step, Interpreter& interpreter, const Coord& coord = {});
 
@@ -79,7 +79,7 @@ class ModelState {
   // to update.
   std::byte* host_view(const StatePiece& piece) const;
   bool on_host() const;  // all of the state is where the host can see it
-  // Where the host can see both parts of weights that are kept in two.
+  // For weights kept in two parts, both visible to the host.
   SplitView split_view(const StatePiece& piece) const;
   Interpreter& interpreter() const { return interpreter_; }
 
@@ -90,12 +90,12 @@ class ModelState {
  private:
   struct Place {  // of a rank's elements of a parameter's local block
     const Leaf *leaf, *beside;
-    i64 begin;         // where they lie in the leaf
+    i64 begin;         // their position in the leaf
     i64 first, count;  // elements of the block, row-major
   };
   Place place_of(const StateTensor& t) const;
   std::vector<StatePiece> boxes(const StateTensor& t, const Place& place) const;
-  // For `take main`: this rank has the value, others of the sum have zero.
+  // For `take main`: this rank has the value; other ranks add zero.
   bool gives_values(const Leaf& gradient) const;
   bool counts_elsewhere(const Parameter& p) const;  // on the pipeline's first stage
   void run(const std::string& program) const;

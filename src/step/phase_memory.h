@@ -1,4 +1,4 @@
-// The most memory that each phase of a training step has at once, as the plan has it.
+// The plan's peak memory in each phase of a training step.
 #pragma once
 #include "plan/plan.h"
 

@@ -21,7 +21,8 @@ class Pipeline {
   // Forward and backward of all micro-batches of a step: as many as the plan knows steps to have. `added`: called when
   // a micro-batch's loss is in the sum, on the stage that has it.
   void step(const Next& next, i64 micro_batches, const std::function<void()>& added);
-  // Only the forwards of so many micro-batches, in the schedule's order. The last stage's programs accumulate the loss.
+  // Only the forwards of this many micro-batches, in the schedule's order. The last stage's programs accumulate the
+  // loss.
   void evaluate(const Next& next, i64 micro_batches);
   const StagePiece& last_piece() const { return stage_.pieces.back(); }
 
@@ -53,10 +54,10 @@ class Pipeline {
   Coord coord_;
   int micro_batches_;          // of the step under way
   std::vector<Feed> feeds_;    // by chunk
-  std::deque<Batch> batches_;  // from the first that is still needed on
+  std::deque<Batch> batches_;  // from the first one that is still needed
   int first_batch_ = 0;
   std::map<std::pair<std::string, int>, int> sent_;  // tickets, by leaf and slot
-  std::deque<std::vector<int>> expected_;            // tickets of gradients, in the order of the tasks that take them
+  std::deque<std::vector<int>> expected_;            // tickets of gradients, in the order of the tasks that read them
   size_t next_expected_ = 0;                         // task
   std::vector<int> forwards_;                        // by chunk: how many are done
 };

@@ -1,4 +1,4 @@
-// What of a step is codes of fp8 or fp4: products, the states of their scales, and weights on their way between ranks.
+// The fp8 and fp4 parts of a step: products, the states of their scales, and weights in transfer between ranks.
 #include "passes/gather_codes.h"
 #include "passes/tell_amax.h"
 #include "step/step_planner.h"

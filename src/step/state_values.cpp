@@ -118,7 +118,7 @@ void ModelState::initialise_parts(u64 seed) {
   }
 }
 
-// What an interpreter does not draw is drawn here.
+// Draws values that an interpreter does not draw.
 void ModelState::initialise_untrained(const Parameter& p, u64 seed) {
   const Leaf& leaf = step_.plan.leaf(p.name);
   const DType type = leaf.type.dtype;

@@ -47,7 +47,7 @@ bool changed(const PlannedStep& step, std::string_view pass) {
   return std::ranges::any_of(step.passes, [&](const PassReport& r) { return r.name == pass && r.changed; });
 }
 
-// The only place that tells whether a device has no f16 kernels.
+// The only check for missing f16 kernels of a device.
 void check_built(const StepSpec& spec, const Backend& backend) {
   const bool half = spec.mode.precision.activations == DType::f16;
   check(backend.has_f16() || (!half && !spec.loss_scaling),

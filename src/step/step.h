@@ -33,11 +33,11 @@ struct StepSpec {
   Traffic traffic;
   PipelineSpec pipeline;
   std::optional<LossScaling> loss_scaling = {};
-  bool copies_state = false;         // for saves beside the training
+  bool copies_state = false;         // for saves during training
   bool counts_nonzeros = false;      // of the gradients: the output kNonzeros of the step's end
   bool tells_amax = false;           // of delayed scaling: an output of the step's end for each of PlannedStep::scales
   bool squares_weights = false;      // a separate program, kSquareWeights, after each step
-  std::set<std::string> passes_off;  // beside the backend's own
+  std::set<std::string> passes_off;  // in addition to the backend's own
 };
 
 // Without a pipeline the programs are "micro-batch" and "last-micro-batch", which updates too (train), and "evaluate"
@@ -46,13 +46,14 @@ struct PlannedStep {
   std::vector<Parameter> parameters;
   std::vector<Parameter> untrained;
   std::vector<std::string> states;  // suffixes of the optimizer's leaves (optim/optimizer.h)
-  std::vector<Bucket> buckets;  // of a cut optimizer; its weights start by "take main" (if there) and "spread weights"
+  std::vector<Bucket>
+      buckets;  // of a sharded optimizer; its weights start by "take main" (if present) and "spread weights"
   std::optional<PipelineStage> pipeline;
   std::vector<DataInput> inputs;   // of the model
   std::vector<std::string> terms;  // the names of the loss's terms; the first is trained on
   std::optional<LossScaling> loss_scaling;
-  TallyPlaces tallies;             // of the numbers that a training step counts beside its loss
-  std::list<Graph> graphs;         // that the programs are of; the first is of a training step's first piece
+  TallyPlaces tallies;             // of the numbers that a training step counts besides its loss
+  std::list<Graph> graphs;         // of the programs; the first one is that of a training step's first piece
   std::vector<PassReport> passes;  // of a training step; evaluation's too in a pipeline, or where there is no training
   Plan plan;
   i64 unrecomputed_bytes = 0;  // activations of a training program without recomputation; 0: there is none
@@ -61,12 +62,12 @@ struct PlannedStep {
   std::vector<ScaleStates> scales;  // of delayed scaling, by piece; their `seen_name` is the output with tells_amax
   QuantizeReport quantized;         // of a training step, else of an evaluation; in a pipeline of the stage
 };
-// The pass rematerialize costs time. It is off where memory suffices without it, memory outside the plan included; it
-// changes no result. keep-repeated is on where memory suffices. (Several ranks must agree on a plan although their
-// memory may differ. There rematerialize is on and keep-repeated is off.)
+// The pass rematerialize costs time. It is off if memory, also outside the plan, suffices without it. It changes no
+// result. keep-repeated is on if memory suffices. With several ranks rematerialize is on and keep-repeated is off:
+// ranks must agree on a plan although their memory may differ.
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend);
 
-// How often a program of the plan runs in a training step; how often an instruction of it is carried out.
+// How often a program of the plan runs in a training step; how often an instruction of it runs.
 double runs_a_step(const Plan& plan, const std::string& program, i64 micro_batches);
 double runs_a_step(const Plan& plan, const std::string& program, const Instruction& in, i64 micro_batches);
 

@@ -1,5 +1,5 @@
-// The micro-batches of one training step. Where the model asks for arrays of the step (kStepTokens, models/model.h) all
-// are read before the first is given, and each gets those arrays.
+// The micro-batches of one training step. If the model needs arrays of the whole step (kStepTokens, models/model.h),
+// all micro-batches are read before the first is returned, and each gets those arrays.
 #pragma once
 #include <deque>
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace megalith {
 
-// What a step of these micro-batches counts: by the model's inputs that ask for it, for each row of a micro-batch the
-// sum of the mask as mean over the micro-batches. Error if they lack the mask.
+// For the model's inputs that need it: the sum of the mask in each row of a micro-batch, averaged over the step's
+// micro-batches. Error if they lack the mask.
 std::map<std::string, std::vector<float>> step_counts(std::span<const Batch> batches,
                                                       const std::vector<DataInput>& inputs);
 

@@ -228,7 +228,7 @@ void StepPlanner::offload(Graph& g, const std::string& of, const std::string& su
                }}});
 }
 
-// What the activations of a step without a pipeline take as the graph is so far; 0 in one.
+// The activations' bytes of a step without a pipeline, for the current graph; 0 with a pipeline.
 i64 StepPlanner::activation_bytes(const Graph& g) const {
   if (in_pipeline()) return 0;
   const Plan plan = plan_memory(spec_.mesh, {{"micro-batch", &g, {Phase::forward, Phase::backward}}}, workspace_);

@@ -58,7 +58,7 @@ void Trainer::write_step_scalars_in(const RunState& state, const Leaf& leaf, con
     rates_.write(state, optimizer, rates_.lr(own_rate), values.data());
     return interpreter_.write(leaf, values.data());
   }
-  // By value: it may run when this object is gone. (The optimizer is of the rates' config.)
+  // By value: it may run after this object's end. (The optimizer belongs to the rates' config.)
   const auto after = [rates = rates_, &optimizer, own_rate, state, samples = started_.back().samples](
                          std::span<const double> scalars, std::byte* data) {
     RunState then = state;
@@ -99,7 +99,7 @@ void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState
   started_.push_back(std::move(step));
 }
 
-// It takes the memory of the programs before it, so their results have been asked for.
+// It overwrites the memory of earlier programs, so their results are requested first.
 int Trainer::square_weights() {
   const int program = plan_.index_of(kSquareWeights);
   interpreter_.run(program, false);

@@ -20,7 +20,7 @@
 
 namespace megalith {
 
-// All that a run must remember beside its tensors; everything random follows from the seed and these numbers.
+// The state of a run besides its tensors. All random numbers follow from the seed and these numbers.
 struct RunState {
   i64 iteration = 0;
   i64 consumed_samples = 0;  // read from the training set, skipped steps included
@@ -39,7 +39,7 @@ struct Schedules {
   WdSchedule weight_decay;
 };
 
-// Numbers that a step has counted beside its loss (models/model.h, Tally).
+// Numbers that a step counts besides its loss (models/model.h, Tally).
 struct Tallied {
   std::string name;
   std::vector<double> numbers;
@@ -54,22 +54,22 @@ struct TermSums {
 struct StepResult {
   double loss = 0;                  // mean over the tokens of the global batch
   double grad_norm = 0;             // before clipping
-  double loss_scale = 1;            // behind the step
+  double loss_scale = 1;            // after the step
   bool may_scale_down = false;      // skipped, and the loss scale can still fall
   bool counted = true;              // false: loss or norm were not finite and nothing was updated
   i64 samples = 0;                  // read for it
   double data_wait = 0;             // seconds that it waited for them
   double finished = 0;              // when, by steady_seconds()
-  std::vector<NamedValue> terms{};  // the means of the loss's terms behind the first
+  std::vector<NamedValue> terms{};  // the means of the loss's terms after the first
   std::vector<Tallied> tallies{};   // the model's
-  std::vector<double> amax{};       // what the casts of each of PlannedStep::scales saw, where it is asked for
+  std::vector<double> amax{};       // for each of PlannedStep::scales the amax of its casts, if requested
   // This rank's share of each micro-batch's loss; empty where the host cannot see it, or another stage has it.
   std::vector<LossShare> micro_batches{};
   bool loss_spike = false, grad_norm_spike = false;  // far above those of the last steps (observe/spike_detector.h)
   i64 loss_spikes = 0, grad_norm_spikes = 0;         // of this process so far
-  std::optional<double> params_norm{};               // behind the step, where it is asked for
-  std::optional<double> nonzeros{};                  // elements of the gradients that are not 0, likewise
-  bool is_empty() const { return loss == 0 && grad_norm == 0; }  // as it is exactly where no label of the batch counts
+  std::optional<double> params_norm{};               // after the step, if requested
+  std::optional<double> nonzeros{};                  // nonzero elements of the gradients, if requested
+  bool is_empty() const { return loss == 0 && grad_norm == 0; }  // exactly so if no label of the batch counts
 };
 
 class Trainer {
@@ -83,7 +83,7 @@ class Trainer {
   void start_step(BatchSource& batches, i64 micro_batches, const RunState& state);
   int started() const { return int(started_.size()); }                  // and not finished
   bool ready() { return interpreter_.ready(started_.front().ticket); }  // the earliest of them; finishing won't wait
-  // The earliest step that is not finished; waits for it. `state` moves on by one iteration.
+  // Waits for the earliest unfinished step, and returns its result. `state` advances by one iteration.
   StepResult finish_step(RunState& state);
 
   // Forward and backward of the batches without an update: changes only gradients. No step may be running.
@@ -91,10 +91,10 @@ class Trainer {
 
   struct Evaluation {
     double loss_sum = 0, tokens = 0;
-    std::vector<TermSums> others{};  // the loss's terms behind the first; weight 0: evaluation does not have it
+    std::vector<TermSums> others{};  // the loss's terms after the first; weight 0: evaluation does not have it
     double mean() const { return loss_sum / std::max(tokens, 1.0); }  // 0 where no token counts
   };
-  // The losses over so many batches, without updates. Only the last stage of a pipeline knows them: zero on others.
+  // The losses over this many batches, without updates. Only the last stage of a pipeline knows them: zero on others.
   Evaluation evaluate(BatchSource& batches, i64 micro_batches);
 
  private:
@@ -106,7 +106,7 @@ class Trainer {
     double data_wait = 0;
     std::vector<LossShare> micro_batches = {};
   };
-  // What makes a step's leaves of step_scalars_in_name().
+  // Computes a step's leaves of step_scalars_in_name().
   struct Rates {
     Schedules schedules;
     std::shared_ptr<const OptimizerConfig> config;

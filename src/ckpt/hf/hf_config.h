@@ -17,7 +17,7 @@ namespace megalith {
 struct HfConfig {
   const HfFamily* family = nullptr;
   ModelConfig model;               // resolved; seq_length = max_position_embeddings; padded_vocab_size 0
-  DType dtype = DType::f32;        // of the weights, as config.json says
+  DType dtype = DType::f32;        // of the weights, from config.json
   std::optional<Fp8Blocks> fp8{};  // read: weights are codes of 8 bits with scales; never written
   bool may_lack_head = false;      // read: the class is one without a head (LlamaModel), or none is named
   std::vector<i64> bos_token_ids{}, eos_token_ids{}, pad_token_ids{};  // empty: none
@@ -35,14 +35,14 @@ HfConfig read_hf_config(const std::string& dir);
 bool is_our_hf_architecture(std::string_view json_text, const std::string& where);
 bool is_hf_directory(const std::string& dir);  // has a config.json
 
-// Error, with its name, if one of the sizes that config.json tells is missing (0).
+// Error, with its name, if a size from config.json is missing (0).
 void check_sizes_known(const ModelConfig& model);
 
 // Text of a config.json that transformers loads. Error names the settings that the family cannot express. Dimensions
 // must be resolved (no zeros).
 std::string write_hf_config(const HfConfig& config);
 
-// The first family that can express the model; the Error gives each family's reason.
+// The first family that can express the model. The Error has each family's reason.
 const HfFamily& choose_hf_family(const ModelConfig& model);
 
 // The settings that decide what a model computes, as (Megatron's name, value) pairs; those without effect are left out.

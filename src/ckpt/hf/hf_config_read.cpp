@@ -1,5 +1,5 @@
-// config.json -> ModelConfig: which family it is of, and what is read of all alike. Defaults for absent keys are those
-// of transformers' configuration classes.
+// config.json -> ModelConfig: the family, and the settings that all families share. Defaults for absent keys are
+// those of transformers' configuration classes.
 #include <fmt/format.h>
 #include <algorithm>
 #include <filesystem>
@@ -86,7 +86,7 @@ std::optional<Fp8Blocks> read_quantization(const JsonFields& f) {
   return Fp8Blocks{blocks->at(0), blocks->at(1)};
 }
 
-// Settings that would make any of these models compute something else.
+// Refuses settings with which any of these models would compute something else.
 void refuse_foreign_settings(const JsonFields& f) {
   f.require("add_cross_attention", false, false);
   check(!f.has("text_config"), "{}: text_config is set: models of text with other inputs are not supported", f.where());

@@ -1,5 +1,5 @@
-// ModelConfig -> config.json, in the keys of transformers 4, which version 5 reads too. What a family cannot express is
-// found by reading the result back.
+// ModelConfig -> config.json, in the keys of transformers 4, which version 5 also reads. Reading the result back
+// finds what a family cannot express.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -34,7 +34,7 @@ std::string_view torch_name(DType t) {
   }
 }
 
-// What reading `text` gives must be the model that was meant.
+// Reading `text` must give the same model.
 void check_survives(const HfConfig& config, const std::string& text) {
   const std::string where = fmt::format("[hf] as {}", config.family->name);
   const auto meant = describe(config.model), read = describe(parse_hf_config(text, where).model);

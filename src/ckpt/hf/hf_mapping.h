@@ -31,10 +31,10 @@ struct HfMapping : TensorMapping {
 // Names and shapes for a resolved model; vocabulary rows are the true ones.
 HfMapping hf_mapping(const HfFamily& family, const ModelConfig& model);
 
-// For writing: with the second name that an untied BERT has for the bias of its logits. transformers asks for both.
+// For writing: with both names of the logits' bias in an untied BERT. transformers needs both.
 HfMapping hf_written_mapping(const HfFamily& family, const ModelConfig& model);
 
-// Of an encoder-decoder (t5_mapping.cpp), which the other two ask.
+// For an encoder-decoder (t5_mapping.cpp); the other two call it.
 HfMapping hf_t5_mapping(const ModelConfig& model);
 
 // The same as transformers 5 names its parameters in memory, and so their gradients: experts are fused.

@@ -1,4 +1,4 @@
-// Names that tensors go by in files, beside those of the mapping.
+// Alternative names of tensors in files.
 #include <algorithm>
 #include <string_view>
 

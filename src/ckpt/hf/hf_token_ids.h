@@ -20,7 +20,7 @@ std::vector<i64> hf_ends_of_text(const std::string& dir, const std::string& conf
 // The token that a decoder's text begins with by the text of a config.json; none if it does not say.
 std::optional<i64> hf_decoder_start(const std::string& config);
 
-// What answers of a T5 begin with where nobody says.
+// The default first token of a T5's answers.
 inline constexpr i64 kT5Start = 0;
 
 // Text of a generation_config.json with the ids of config.json.

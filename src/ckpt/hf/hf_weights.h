@@ -25,7 +25,7 @@ struct HfExportOptions {
   std::optional<DType> type{};  // of all weights; none: each keeps its stored type
   i64 max_shard_bytes = 5'000'000'000;
   std::function<void()> still_ours = [] {};     // asked before a file appears, as SaveOptions' is
-  std::function<void()> before_config = [] {};  // writes what belongs to the model beside the weights
+  std::function<void()> before_config = [] {};  // writes the model's other files
 };
 
 // Writes config.json and the weights: one file or, above max_shard_bytes, shards with an index. Holds one chunk of

@@ -91,7 +91,7 @@ struct OpenOptions {
   // Long chunks that are read whole, where they belong, are read past the page cache: faster, unless another process of
   // this host reads them too.
   bool past_cache = false;
-  bool tells = true;  // warn when it is not the newest that is opened
+  bool tells = true;  // warn if the newest one is not opened
   // Without `iteration`: if the latest is damaged, an older one is opened, as a resumed run does. Otherwise the Error
   // names an intact one.
   bool or_older = true;
@@ -117,8 +117,8 @@ class Checkpoint {
   void read_block(const std::string& name, const Shape& offset, const Shape& shape, std::span<std::byte> out) const;
   // Likewise elements [begin, begin + n) of the tensor in row-major order.
   void read_range(const std::string& name, i64 begin, i64 n, std::byte* out) const;
-  // The last element, not behind `end`, with which a chunk begins: ranges that end there have no chunk in common. `end`
-  // where blocks are no stretches of the tensor.
+  // The last element, up to `end`, with which a chunk begins: ranges that end there share no chunk. `end` if blocks
+  // are not ranges of the tensor.
   i64 cut_before(const std::string& name, i64 end) const;
 
  private:

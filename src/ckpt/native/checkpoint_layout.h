@@ -14,7 +14,7 @@ inline constexpr const char* kLatestFile = "latest_checkpointed_iteration.txt";
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kChecksumFile = "checksums.txt";
 
-// What damaged files raise: loading may turn to another checkpoint.
+// Damaged files throw it: loading may use another checkpoint.
 struct DamagedCheckpoint : Error {
   using Error::Error;
 };
@@ -24,7 +24,7 @@ struct NewerCheckpoint : Error {
   using Error::Error;
 };
 
-inline constexpr i64 kChunkBytes = i64{4} << 20;  // that a checksum is of
+inline constexpr i64 kChunkBytes = i64{4} << 20;  // bytes of one checksum
 
 struct ManifestFile {
   Manifest manifest;

@@ -33,7 +33,7 @@ bool is_whole(const TensorFiles& files, const TensorInfo& stored, const TensorBl
   return true;
 }
 
-// What of a file with a wrong checksum was hit, as well as can be told.
+// The damaged part of a file with a wrong checksum, as far as it can be found.
 std::string find_damage(const std::string& path, const std::string& file,
                         const std::vector<CheckpointTensor>& tensors) {
   try {
@@ -60,7 +60,7 @@ std::vector<std::string> listed_files(std::string_view checksums) {
   return names;
 }
 
-// checksums.txt must be exactly the text that the files as they are now would give.
+// checksums.txt must be exactly the text for the current files.
 void verify_files(const std::string& path, const std::string& checksums, const std::vector<CheckpointTensor>& tensors) {
   std::set<std::string> files = {kManifestFile};
   for (const CheckpointTensor& t : tensors)

@@ -1,4 +1,4 @@
-// Reading tensors from an open checkpoint: any block, put together from whatever blocks were saved.
+// Reads tensors from an open checkpoint: any block, assembled from the saved blocks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -109,7 +109,7 @@ void Checkpoint::read_chunks(const CheckpointTensor& t, const TensorBlock& b, i6
   }
 }
 
-// What a stored block and a wanted one share.
+// The intersection of a stored block and a wanted one.
 i64 Checkpoint::read_common(const CheckpointTensor& t, const TensorBlock& b, const Shape& offset, const Shape& shape,
                             std::byte* out) const {
   const i64 element = size_of(t.dtype);

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether the process that made something may still be writing it. One that has its number, but was started after the
-// last change, is another: the kernel gives numbers again.
+// Whether the process that made a file may still be writing it. A process with its number that started after the last
+// change is another one: the kernel reuses numbers.
 bool is_in_use(std::string_view pid_text, const fs::path& made) {
   constexpr double kClocksApart = 0.1;  // seconds
   pid_t pid = 0;
@@ -30,13 +30,13 @@ bool is_in_use(std::string_view pid_text, const fs::path& made) {
   return !gone && process_age(start) + kClocksApart >= unchanged.count();
 }
 
-// Whether saving gives what has a mark this name: a checkpoint's, that of one that was replaced, or that of `latest`.
+// Whether saves create this name with a mark: a checkpoint's, a replaced checkpoint's, or that of `latest`.
 bool is_saved_as(const std::string& place) {
   const auto replaced = parse_marked_name(place);
   return place == kLatestFile || parse_iteration_name(replaced ? replaced->place : place);
 }
 
-// Several of which each is tried, though one fails: what can't be removed must not keep the rest.
+// Tries each of several removals, even if one fails: one failure must not keep the rest.
 class Tries {
  public:
   template <class F>
@@ -59,7 +59,7 @@ class Tries {
 
 }  // namespace
 
-// What saving has given a mark, by processes that are gone.
+// Marked files of saves by processes that have ended.
 static std::vector<fs::path> left_in(const std::string& dir, bool is_temporary) {
   std::vector<fs::path> left;
   for (const std::string& name : list_directory(dir)) {

@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// What processes that are gone have left unfinished: directories and temporary files, which may fill the disk.
+// Removes unfinished directories and temporary files of ended processes, which may fill the disk.
 void clear_unfinished(const std::string& dir, const StepHook& hook);
 
 // Checkpoints that they have replaced, but for one whose place is empty, which gets it back.

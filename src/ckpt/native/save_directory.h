@@ -13,9 +13,9 @@ struct SaveDirectory {
   // earlier ones, newest first. Then later ones: they belong to an abandoned branch of the run. Without a tracker:
   // newest first.
   std::vector<FoundCheckpoint> candidates{};
-  std::string tracker_problem{};  // "DIR/latest... holds "7", which names no checkpoint that is there"; empty if it
-                                  // does, or isn't asked
-  std::string lack{};             // why there are no candidates
+  // "DIR/latest... holds "7", which names no checkpoint that is there". Empty if it names one, or was not read.
+  std::string tracker_problem{};
+  std::string lack{};  // why there are no candidates
 
   const FoundCheckpoint& first() const;  // Error if there are none
 };
@@ -26,7 +26,7 @@ bool is_release(const std::string& path);
 bool is_checkpoint_name(const std::string& name);
 
 struct WhichIteration {
-  std::optional<i64> exactly{};        // no other one counts, whatever the tracker says
+  std::optional<i64> exactly{};        // no other one counts, for any content of the tracker
   std::optional<i64> no_later_than{};  // later ones are as if they were not there
 };
 

@@ -37,7 +37,7 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-// Where process numbers mean the same: this boot of this machine, and the container.
+// The scope of process numbers: this boot of this machine, and the container.
 std::string home_of_processes() {
   std::error_code error;
   std::string boot = text_of("/proc/sys/kernel/random/boot_id");
@@ -101,7 +101,7 @@ double touched_at(const std::string& path) {
   return seconds_of(s.st_mtim);
 }
 
-// What time it is there: a new file's.
+// The file system's clock, from a new file.
 double clock_of(const std::string& dir) {
   const std::string path = fmt::format("{}/{}.clock-{}", dir, kLockFile, ::getpid());
   write_text(path, "", {});
@@ -196,7 +196,7 @@ void SaveLock::take() const {
     log::warn("[save] {}: taking over from {}, which {}", dir_, owner.text(),
               is_copy ? "saves in the directory that this one is a copy of" : "is dead");
   }
-  // Of a copy made of hard links the file is the other directory's lock too, which stays as it is.
+  // In a copy made of hard links the file is also the other directory's lock, which must stay.
   is_copy ? replace_text(path_, own_, {}) : lock.write(own_);
 }
 
@@ -207,7 +207,7 @@ std::optional<SaveLock::Directory> SaveLock::directory_at(const std::string& pat
   return ::stat(path.c_str(), &s) == 0 ? std::optional(Directory(s.st_dev, s.st_ino)) : std::nullopt;
 }
 
-// A lock in another directory of the same name says nothing.
+// A lock in another directory of the same name does not count.
 void SaveLock::check_not_taken_over() const {
   const std::string text = text_of(path_);
   check(text.empty() || text == own_ || directory_at(dir_) != directory_,

@@ -24,7 +24,7 @@ class SaveLock {
  public:
   struct Beat {
     double every = 5;  // seconds
-    double dead = 30;  // after so many without one
+    double dead = 30;  // seconds without a touch, after which the owner is dead
   };
 
   // Takes the lock of an existing directory. Error, with the owner's host, pid and start time, if another job holds it.
@@ -43,7 +43,7 @@ class SaveLock {
   void check_held() const;
 
  private:
-  using Directory = std::pair<u64, u64>;  // device and number: the directory itself, whatever has its name
+  using Directory = std::pair<u64, u64>;  // device and number: identify the directory itself
   static std::optional<Directory> directory_at(const std::string& path);
   void take() const;
   bool is_own() const;

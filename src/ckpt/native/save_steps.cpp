@@ -48,8 +48,8 @@ void SaveSteps::commit(PartWriter& writer, const std::vector<std::string>& accou
   }
 }
 
-// Moves the finished directory into its place. One of the same name is swapped out in the same instant. Where the file
-// system can't do that, it is renamed to a name that loading knows.
+// Moves the finished directory to its final name. One of the same name is swapped atomically. If the file system
+// cannot do that, the old one is renamed to a name that loading knows.
 void SaveSteps::publish() {
   const StepHook& hook = options_.hook;
   if (!fs::exists(place())) return rename_path(temporary_, place(), hook);
@@ -60,7 +60,7 @@ void SaveSteps::publish() {
   rename_path(temporary_, place(), hook);
 }
 
-// Where another job saves now, what has this name may be its own.
+// If another job saves here now, a file with this name may be its own.
 void SaveSteps::abandon() noexcept {
   if (temporary_.empty()) return;
   try {

@@ -15,7 +15,7 @@ std::string key_of(const SaveTensor& t) {
   return global_shape(t) == t.shape ? t.name : fmt::format("{}@{}", t.name, fmt::join(block_offset(t), ","));
 }
 
-// What one rank, or all of them together, have written.
+// The files that one rank, or all of them together, have written.
 struct Written {
   std::vector<CheckpointTensor> tensors;
   std::map<std::string, u64> files, headers;  // checksums
@@ -36,7 +36,7 @@ struct Written {
   }
 };
 
-// Writes them and gives their xxh64, a stretch at a time: what was copied is in the core's own cache when the file's
+// Writes them and returns their xxh64, a range at a time: the copied data is in the core's cache when the file's
 // checksum and this one read it.
 u64 write_summed(SafetensorsWriter& writer, std::span<const std::byte> bytes) {
   constexpr std::size_t kStretch = std::size_t{64} << 10;

@@ -13,7 +13,8 @@ namespace megalith {
 Shape global_shape(const SaveTensor& t);
 Shape block_offset(const SaveTensor& t);
 
-// In so many parts of about the same size: the largest first, always to the emptiest. In each the order stays.
+// Divides them into parts of about the same size: the largest first, always to the smallest part. Each part keeps the
+// order.
 std::vector<std::vector<const SaveTensor*>> split_by_size(std::span<const SaveTensor> tensors, int parts);
 
 // f(bytes) for the tensor's bytes from front to back, a chunk of kChunkBytes each; `piece` is memory for those that

@@ -23,7 +23,7 @@ BlockFile::BlockFile(const std::string& path, BlockPool& stretches, bool past_ca
   if (past_cache) past_cache_.emplace(path, &stretches);
 }
 
-// How a block lies in the file.
+// How a block is stored in the file.
 struct BlockFile::Way {
   i64 span = 1;      // elements from the first to the last
   i64 run = 1;       // elements that follow each other both there and in memory
@@ -51,9 +51,9 @@ BlockFile::Way BlockFile::way_of(const Block& b) const {
   return w;
 }
 
-// One read if the file's order is that of memory. Else full stretches, from which the wanted elements are picked. If
-// that would copy too much, only the wanted runs of each stretch are read, after the disk was asked to fetch all of it.
-// Else slice by slice along the widest dim.
+// One read if the file's order is that of memory. Otherwise it reads full ranges, and picks the wanted elements. If
+// that would copy too much, it asks the disk to fetch the whole range, and reads only the wanted runs. Otherwise it
+// reads slice by slice along the widest dim.
 void BlockFile::read(const Block& b) const {
   const Way w = way_of(b);
   const i64 wanted = count(b.size);

@@ -86,7 +86,7 @@ void DurableFile::make_room() {
   int result = 0;
   do result = ::fallocate(fd_, 0, 0, room_);
   while (result != 0 && errno == EINTR);
-  // Where the file system can't, the file grows as it is written.
+  // If the file system cannot do it, the file grows with the writes.
   if (result == 0 || errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL) return;
   fail_errno("write", path_);
 }

@@ -137,7 +137,7 @@ bool exchange_paths(const std::string& a, const std::string& b, const StepHook& 
 void sync_directory(const std::string& path, const StepHook& hook) {
   tell_step(hook, "fsync-dir", path);
   const Descriptor directory(path, O_RDONLY | O_DIRECTORY);
-  // Some network file systems refuse fsync of a directory; they make renames durable by themselves.
+  // Some network file systems refuse fsync of a directory; their renames are durable.
   if (::fsync(directory.fd) != 0 && errno != EINVAL && errno != EROFS) fail_errno("sync directory", path);
 }
 

@@ -48,7 +48,7 @@ std::vector<std::string> list_directory(const std::string& path);
 bool directory_has(const std::string& path, const std::function<bool(const std::string&)>& is_meant);
 
 void write_text(const std::string& path, std::string_view text, const StepHook& hook);  // new file, fsynced
-// Its name lasts once its parent is synced; make_directories does that, and makes what is missing above.
+// Its name is durable once its parent is synced; make_directories does that, and makes missing parents.
 void make_directory(const std::string& path, const StepHook& hook);
 void make_directories(const std::string& path, const StepHook& hook);
 void rename_path(const std::string& from, const std::string& to, const StepHook& hook);  // replaces a file `to`

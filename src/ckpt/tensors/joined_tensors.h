@@ -11,7 +11,7 @@ namespace megalith {
 class JoinedTensors final : public TensorReader {
  public:
   explicit JoinedTensors(std::string where) : TensorReader(std::move(where)) {}
-  // All tensors of `part`, or those whose names `wanted` likes. Error if a name is there already.
+  // Adds all tensors of `part`, or those whose names `wanted` accepts. Error if a name exists already.
   void join(std::shared_ptr<const TensorReader> part, const std::function<bool(const std::string&)>& wanted = {});
   i64 cut_before(std::size_t tensor, i64 end) const override;
 

@@ -12,7 +12,7 @@
 
 namespace megalith {
 
-// A null value counts as absent. Where several names are given, the first present one counts.
+// A null value counts as absent. If several names are given, the first present one counts.
 class JsonFields {
  public:
   using Names = std::initializer_list<const char*>;

@@ -41,7 +41,7 @@ std::optional<DType> type_of(std::string_view stored) {
   return std::nullopt;
 }
 
-// Parses text and refuses what the DOM would hide: a name given twice, and depths the format never has.
+// Parses text and refuses input that the DOM would hide: duplicate names, and depths that the format never has.
 json parse_strict(std::string_view text, const std::string& path) {
   std::vector<std::unordered_set<std::string>> names(kMaxDepth + 1);
   const auto watch = [&](int depth, json::parse_event_t event, json& value) {

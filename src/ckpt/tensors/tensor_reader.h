@@ -1,5 +1,5 @@
-// A set of tensors that can be read in boxes: files of any format, or another set under other names and orders. Readers
-// ask for the boxes that they need; no reader holds a full tensor.
+// A set of tensors that can be read in boxes: files of any format, or another set with other names and orders.
+// Readers ask for the boxes that they need; no reader holds a full tensor.
 #pragma once
 #include <optional>
 #include <span>
@@ -26,7 +26,7 @@ class TensorReader {
   // The same as another float type. Error, as in the next two, if f16 or bf16 can't hold a number: it would be
   // infinite.
   void read_range_as(std::size_t tensor, i64 begin, i64 n, DType type, std::byte* out) const;
-  // All runs of a strip, one behind the other, as `type`. Error if they are not in the tensor, or overlap.
+  // All runs of a strip, one after the other, as `type`. Error if they are not in the tensor, or overlap.
   void read_strip_as(std::size_t tensor, const Strip& strip, DType type, std::byte* out) const;
   // The box of shape `shape` at `offset`, as `type`. Uses bounded memory besides `out`. Reads only pages, or chunks
   // with a checksum, that overlap it.
@@ -54,7 +54,7 @@ class TensorReader {
 // Elements of the largest chunk that conversions hold at once.
 inline constexpr i64 kPieceElements = i64{1} << 22;
 
-// Calls f(begin, n) for chunks of a tensor of so many elements.
+// Calls f(begin, n) for chunks of a tensor with this many elements.
 template <class F>
 void for_pieces(i64 elements, F&& f) {
   for (i64 begin = 0; begin < elements; begin += kPieceElements)

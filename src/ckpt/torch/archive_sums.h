@@ -9,18 +9,18 @@
 
 namespace megalith {
 
-// Which of several take what: number `rank` of `of`.
+// The division of work among several: number `rank` of `of`.
 struct Share {
   int rank = 0, of = 1;
 };
 
 class ArchiveSums {
  public:
-  // `files`: which the archives lie in.
+  // `files`: contain the archives.
   explicit ArchiveSums(std::shared_ptr<const TensorStore> files) : files_(std::move(files)) {}
   void add(TorchZip archive) { archives_.push_back(std::move(archive)); }
 
-  // Reads every byte of a share of the records, in several threads; shares are of about the same bytes. Error if a
+  // Reads every byte of a share of the records, in several threads; shares have about the same bytes. Error if a
   // checksum is wrong.
   void verify(const Share& share = {}) const;
 

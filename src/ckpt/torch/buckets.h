@@ -24,7 +24,7 @@ struct BucketLayout {
   std::vector<BucketPlace> places;  // of the parameters, in their order
 };
 
-// `params`: in the model's order. `is_full`: whether a bucket ends once it has so many elements.
+// `params`: in the model's order. `is_full`: whether a bucket ends at this many elements.
 BucketLayout lay_out_buckets(std::span<const BucketParam> params,
                              const std::function<bool(std::size_t bucket, i64 size)>& is_full);
 

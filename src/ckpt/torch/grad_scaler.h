@@ -1,5 +1,5 @@
-// fp16's loss scale as Megatron keeps it beside its optimizer's settings: `grad_scaler`, a dict of scale, a tensor [1]
-// of f32, growth_tracker and hysteresis_tracker. Ours: `loss_scale` of the training state, under the same names.
+// fp16's loss scale in Megatron's optimizer settings: `grad_scaler`, a dict of scale, a tensor [1] of f32,
+// growth_tracker and hysteresis_tracker. Ours: `loss_scale` of the training state, with the same names.
 #pragma once
 #include <string>
 

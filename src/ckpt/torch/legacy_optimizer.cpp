@@ -67,7 +67,7 @@ RankParams members(const RankParams& params, const Group& group, bool any_decoup
   return out;
 }
 
-// The buffer's parameters, and those that Megatron gives a bucket of their own.
+// The buffer's parameters, and those with their own bucket in Megatron.
 std::vector<BucketParam> bucket_params(const RankParams& model, const RankPlace& place, bool first, bool last) {
   std::vector<BucketParam> params;
   for (const RankParam* param : model) {

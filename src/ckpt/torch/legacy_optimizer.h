@@ -21,7 +21,7 @@ struct RankTensor {
 struct RankParam {
   std::string name;  // canonical; layers numbered from 0 in each chunk
   RankTensor weight;
-  std::array<std::optional<RankTensor>, 3> state{};  // main value and both moments, as far as they are there
+  std::array<std::optional<RankTensor>, 3> state{};  // main value and both moments, if they exist
 };
 using RankModel = std::vector<RankParam>;    // a model chunk's, in the model's order
 using RankParams = std::vector<RankParam*>;  // those of them that one optimizer updates
@@ -31,7 +31,7 @@ struct RankFile {
   std::size_t number;
 };
 
-// What one rank's files are of.
+// The position of one rank's files.
 struct RankPlace {
   bool first_stage, last_stage;
   bool shared_embedding;  // between the first and the last of several stages

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kRankFolder = "mp_rank_";
 constexpr std::string_view kLegacyLayers = "decoder.layers.";
 constexpr int kMaxDictDepth = 8;           // of nested dicts
-constexpr i64 kMaxEntries = i64{1} << 20;  // of all a model's dicts, of which a file may name one many times
+constexpr i64 kMaxEntries = i64{1} << 20;  // of all a model's dicts, one of which a file may name many times
 
 std::optional<i64> read_number(std::string_view text) {
   const auto value = parse_count(text);

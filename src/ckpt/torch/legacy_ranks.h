@@ -41,7 +41,7 @@ class LegacyParams {
     RankModel& model;
     const LegacyExperts& experts;
     i64 expert_rank = 0, entries = 0;
-    bool has_encoder = false;  // beside the decoder
+    bool has_encoder = false;  // in addition to the decoder
     std::set<std::string> names{};
   };
   void flatten(const RankFile& file, const PickleValue& value, const std::string& name, int depth, Found& found) const;

@@ -10,14 +10,13 @@
 
 namespace megalith {
 
-// The model that the arguments describe, resolved; tensors tell what they leave open (biases, tied output). `rows`: of
-// the embedding; the vocabulary's size where they don't give it, unless `vocab_size` (0: unknown) does. `has`: by names
+// The model of the arguments, resolved; tensors decide what they leave open (biases, tied output). `rows`: of the
+// embedding: the vocabulary's size if the arguments lack it, unless `vocab_size` (0: unknown) has it. `has`: by names
 // without layers' numbers, as "decoder.layers.mlp.linear_fc1.bias". Error, naming it, for a setting that our models
-// don't have.
+// lack.
 ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 rows, i64 vocab_size);
 
-// Error if `common`, at `where`, says that it is of another version than those that are read. Without one it is of
-// `usual`.
+// Error if `common`, at `where`, has an unsupported version. Without a version it has the version `usual`.
 void check_version(const PickleValue& common, const std::string& where, double usual);
 
 // Of a chain of optimizers, a list or a dict by number, the first; all have taken as many steps. Another one itself.

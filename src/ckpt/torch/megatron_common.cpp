@@ -189,10 +189,11 @@ double number(const ordered_json& j, const char* key, double fallback) {
   return j.contains(key) && j[key].is_number() ? j[key].get<double>() : fallback;
 }
 
-// Two groups: matrices decay, vectors don't. Before them a third one, of the word embeddings and the output layer,
-// where these have rates of their own: newer Megatron tells groups apart by their rates, older takes the last. The
-// schedule is the one in effect, which need not be the flags': each group goes on with its own in Megatron, whatever
-// opt_param_scheduler says. Experts' are another optimizer's: of the two groups those that have parameters.
+// Two groups: matrices decay, vectors do not. A third one, before them, has the word embeddings and the output layer
+// if these have their own rates: newer Megatron distinguishes groups by their rates, older takes the last. The
+// schedule is the current one, which may differ from the flags': in Megatron each group continues with its own, for
+// any opt_param_scheduler. Experts belong to another optimizer, which has those of the two groups that have
+// parameters.
 struct GroupsOf {
   bool experts, vectors;  // whether they are experts', and whether any of them is a vector
 };

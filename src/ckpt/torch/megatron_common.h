@@ -1,5 +1,5 @@
-// What Megatron-LM keeps beside the tensors (common.pt), from our manifest: arguments, schedule, the optimizer's
-// settings. Plain values only, since Megatron loads it with weights_only.
+// Megatron-LM's data besides the tensors (common.pt), from our manifest: arguments, schedule, the optimizer's
+// settings. Plain values only, because Megatron loads it with weights_only.
 #pragma once
 #include <string>
 #include <vector>
@@ -23,11 +23,11 @@ std::string pickle_common(const MegatronState& state);
 // The bytes of the tensor in it, if there is one: fp16's loss scale.
 std::string common_storage(const MegatronState& state);
 
-// What the model has that Megatron-LM's arguments cannot express, for a message; "" if nothing. Megatron would load the
-// weights and compute something else.
+// The model's features that Megatron-LM's arguments cannot express, for a message; "" if none. Megatron would load
+// the weights and compute something else.
 std::string unknown_to_megatron(const ModelConfig& model);
 
-// The objects that transformer-engine layers ask for when they load, one for each module.
+// The objects that transformer-engine layers require when they load, one for each module.
 std::vector<std::string> extra_state_names(const ModelConfig& model);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// What of a model Megatron's arguments cannot say.
+// The features of a model that Megatron's arguments cannot express.
 #include <fmt/ranges.h>
 
 #include "ckpt/torch/megatron_common.h"

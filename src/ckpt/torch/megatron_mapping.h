@@ -35,9 +35,9 @@ MegatronLayers megatron_layers(const ModelConfig& model);
 // Whether the checkpoint has a tensor, by Megatron's name.
 using HasTensor = std::function<bool(const std::string& name)>;
 
-// `rows`: of the embedding and the output layer there; at least model.vocab_size. Where layer implementations name a
-// tensor differently, the name that the files have counts; without `has` transformer-engine's. Experts that are not
-// joined need layers apart.
+// `rows`: of the embedding and the output layer there; at least model.vocab_size. If layer implementations name a
+// tensor differently, the name in the files counts; without `has` transformer-engine's. Experts that are not joined
+// need separate layers.
 TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows, const HasTensor& has = {},
                                MegatronExperts experts = MegatronExperts::joined);
 

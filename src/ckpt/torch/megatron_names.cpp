@@ -1,4 +1,4 @@
-// What other versions and layer implementations of Megatron-LM call its parameters.
+// Names of parameters in other versions and layer implementations of Megatron-LM.
 #include <string_view>
 
 #include "ckpt/torch/megatron_mapping.h"

@@ -52,8 +52,8 @@ std::vector<Along> directions(const Shape& ours, const Shape& theirs, const Stri
   return out;
 }
 
-// Ours in boxes that are boxes there too, in the same order of elements: dimensions that leave gaps there, or that lie
-// further in there than one within them here, are taken one index at a time.
+// Our tensors in boxes that are also boxes there, in the same order of elements. Dims that leave gaps there, or that
+// are further inside there than a dim inside them here, are taken one index at a time.
 std::vector<Pair> pairs(const SaveTensor& ours, const Shape& theirs, const Strides& link) {
   const Shape whole = global_shape(ours), begin = block_offset(ours);
   const std::vector<Along> along = directions(whole, theirs, link);

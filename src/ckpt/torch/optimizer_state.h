@@ -17,7 +17,7 @@ inline constexpr const char* kMegatronState = "optimizer.state.";
 inline constexpr const char* kStateKinds[] = {"param", "exp_avg", "exp_avg_sq"};  // main value and both moments
 inline constexpr const char* kMainKinds[] = {"param", "fp32_param"};  // with and without distributed optimizer
 
-// It can't be told for certain which numbers belong to which parameter; what() says why.
+// It is uncertain which numbers belong to which parameter; what() says why.
 struct UnplacedState : Error {
   using Error::Error;
 };
@@ -30,8 +30,8 @@ void want(bool ok, fmt::format_string<A...> text, A&&... args) {
 // Whether there is state of this kind. UnplacedState if only some of these weights have it.
 bool has_state(const TensorReader& state, std::string_view kind, const std::vector<NamedShape>& weights);
 
-// The kinds of state PREFIX.KIND.WEIGHT that there are of these weights, main values left out. UnplacedState if a
-// weight has none and others have, or if one of two kinds that are kept together is missing.
+// The kinds of state PREFIX.KIND.WEIGHT of these weights, without main values. UnplacedState if a weight has none and
+// others have, or if one of two kinds that belong together is missing.
 std::vector<std::string> kinds_of_state(const TensorReader& state, std::string_view prefix,
                                         const std::vector<NamedShape>& weights);
 

@@ -82,7 +82,7 @@ class Machine : PickleInput {
     check(is_known_pickle_class(full), "{} names the class {}, which no checkpoint needs: refused", where(), full);
     push_new(Kind::global)->text = full;
   }
-  // What calling a class gives: an inert object; an OrderedDict is a dict.
+  // The result of calling a class: an inert object; an OrderedDict is a dict.
   void call(const PickleValue* callee, const PickleValue* args) {
     need(callee->kind == Kind::global && args->kind == Kind::tuple, "it calls {}", callee->describe());
     if (callee->text == "collections.OrderedDict" && args->items.empty()) return void(push_new(Kind::dict));
@@ -222,7 +222,7 @@ bool Machine::step_object(u8 op) {
       const PickleValue *args = pop(), *callee = pop();
       return call(callee, args), true;
     }
-    case 0x92: {  // keyword arguments are of no interest
+    case 0x92: {  // keyword arguments are ignored
       pop();
       const PickleValue *args = pop(), *callee = pop();
       return call(callee, args), true;

@@ -39,7 +39,7 @@ i64 embedding_rows(const TensorReader& tensors) {
   return tensors.tensors()[*i].shape[0];
 }
 
-// A T5's, of which the arguments may say anything.
+// For a T5, whose arguments may be wrong.
 void count_layers(const TensorReader& files, MegatronLayers layers, ModelConfig& m) {
   const auto of = [&](const std::string& stack) -> i64 {
     const std::string before = stack + ".layers.", rest = "self_attention.linear_proj.weight";

@@ -1,4 +1,4 @@
-// What both formats of Megatron's checkpoints say of model and run, and their tensors under our names.
+// The common content of both formats of Megatron's checkpoints: model, run, and tensors with our names.
 #pragma once
 #include <functional>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace megalith {
 
-// The files' tensors with the optimizer's state as tensors of its parameters. Error if that can't be made of it.
+// The files' tensors with the optimizer state as tensors of its parameters. Error if that is impossible.
 using FindState = std::function<std::shared_ptr<const TensorReader>(const ModelConfig&, MegatronLayers)>;
 
 // The model and run, and the logical tensors, of Megatron's files. `steps`: of Adam, if they say.

@@ -21,7 +21,7 @@ class TorchDist {
   std::shared_ptr<const TensorStore> share() const { return store_; }
   const std::shared_ptr<ArchiveSums>& sums() const { return sums_; }  // of all tensors
   const std::vector<std::string>& objects() const { return objects_; }
-  // One of them, a list of one; nullptr if there is none of that name.
+  // One of them, a list of one; nullptr if there is none with this name.
   struct Object {
     TorchFile file;
     const PickleValue* root() const { return file.root().items.empty() ? nullptr : file.root().items[0]; }

@@ -83,7 +83,7 @@ std::string_view torch_storage_of(DType type) {
 TorchFile::TorchFile(const FileRange& archive, const std::string& where)
     : zip_(archive, where), pickle_(read_pickle(zip_)), swapped_(is_big_endian(zip_)) {}
 
-// The call that makes a tensor of its storage: torch._utils._rebuild_tensor, _v2 or _v3, or what stands for one.
+// The call that makes a tensor from its storage: torch._utils._rebuild_tensor, _v2 or _v3, or an equivalent.
 static std::optional<TensorCall> tensor_call(const PickleValue& value) {
   constexpr std::string_view kTensor = "torch._utils._rebuild_tensor";
   if (value.kind != PickleValue::Kind::object) return std::nullopt;

@@ -21,9 +21,9 @@ struct TorchTensor {
 
 std::optional<DType> dtype_of_torch(std::string_view type);  // "bfloat16"
 std::string_view torch_name_of(DType type);
-std::string_view torch_storage_of(DType type);  // "BFloat16Storage"; "": newer types, of which the storage is untyped
+std::string_view torch_storage_of(DType type);  // "BFloat16Storage"; "": newer types, whose storage is untyped
 
-struct TensorCall {  // of the function that makes a tensor of its storage
+struct TensorCall {  // the arguments of the function that makes a tensor from its storage
   std::string_view function;
   const std::vector<const PickleValue*>& args;
 };
@@ -34,8 +34,8 @@ class TorchFile {
 
   const PickleValue& root() const { return pickle_.root(); }
   const TorchZip& zip() const { return zip_; }
-  // nullopt if the value is no tensor; Error, which tells `name`, if it is one that leaves its storage, or whose
-  // numbers are not those that are stored.
+  // nullopt if the value is no tensor. Error, with `name`, if a tensor leaves its storage, or if its numbers differ
+  // from the stored ones.
   std::optional<TorchTensor> tensor(const PickleValue& value, const std::string& name = "") const;
   // A number, or the value of a tensor of one f32; nullopt for anything else.
   std::optional<double> number(const PickleValue& value) const;

@@ -64,7 +64,8 @@ i64 bucket_size_of(const PickleValue& args) {
   return std::max<i64>(40'000'000, 1'000'000 * ranks);
 }
 
-// What an optimizer updates of each chunk: all, or of a chain of two the first all but experts, the second these.
+// The parameters of each chunk that an optimizer updates. In a chain of two the first has all but experts, the second
+// has these.
 std::vector<RankParams> updated_by(const std::vector<RankModel*>& chunks, std::optional<bool> experts) {
   std::vector<RankParams> out;
   for (RankModel* chunk : chunks) {
@@ -131,7 +132,7 @@ void add_param(TensorStore& store, const std::string& name, const LegacyParams::
 TorchLegacy::TorchLegacy(const std::string& dir, bool past_cache)
     : store_(std::make_shared<TensorStore>(dir, past_cache)), sums_(std::make_shared<ArchiveSums>(store_)) {
   const std::map<LegacyRank, std::string> places = legacy_folders(dir);
-  const LegacyRank last = places.rbegin()->first;  // the folders of all ranks are there
+  const LegacyRank last = places.rbegin()->first;  // the folders of all ranks exist
   const i64 ranks = last.tensor + 1;
   LegacyExperts experts;
   LegacyParams collector(dir, *store_, *sums_);
@@ -159,7 +160,7 @@ TorchLegacy::TorchLegacy(const std::string& dir, bool past_cache)
       add_param(*store_, name, parts, RankParts(name, ranks, gated), ranks, state_problem_.empty());
 }
 
-// In the groups' settings; PyTorch's own Adam has it as a tensor beside each parameter's moments.
+// In the groups' settings. PyTorch's own Adam has it as a tensor next to each parameter's moments.
 std::optional<i64> TorchLegacy::optimizer_steps() const {
   const PickleValue* optimizer = common().find("optimizer");
   const auto steps = megalith::optimizer_steps(optimizer);

@@ -28,7 +28,7 @@ struct Directory {
   i64 begin, size, records;
 };
 
-// Where the record at the archive's end is: behind it there may be a comment, which PyTorch does not write.
+// The position of the record at the archive's end. A comment may follow, which PyTorch does not write.
 i64 find_end(const FileRange& archive, const std::string& where) {
   for (const i64 comment : {i64{0}, i64{std::numeric_limits<u16>::max()}}) {
     const i64 tail = std::min(archive.size, kEndBytes + comment), first = archive.size - tail;

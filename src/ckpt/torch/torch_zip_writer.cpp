@@ -33,7 +33,7 @@ class Fields {
   std::string text_;
 };
 
-u16 flags_of(i64 size) { return size == 0 ? 0x0800 : 0x0808; }  // UTF-8 name; sizes behind the data
+u16 flags_of(i64 size) { return size == 0 ? 0x0800 : 0x0808; }  // UTF-8 name; sizes after the data
 
 void write_ends(TorchZipWriter& zip) {
   zip.record("version", "3\n");

@@ -20,7 +20,7 @@ class TorchZipWriter {
   explicit TorchZipWriter(Sink sink, std::string folder = "archive", i64 limit = 0xfffffffe)
       : sink_(std::move(sink)), folder_(std::move(folder)), limit_(limit) {}
 
-  void begin(const std::string& name, i64 size);  // then write() exactly so many bytes, then end()
+  void begin(const std::string& name, i64 size);  // then write() with exactly this many bytes, then end()
   void write(std::span<const std::byte> bytes);
   void end();
   void record(const std::string& name, std::string_view bytes);
@@ -41,7 +41,7 @@ class TorchZipWriter {
   std::vector<Record> records_;
 };
 
-// A whole archive of one tensor: header() and footer() around its bytes, which `write` takes.
+// A whole archive with one tensor: header() and footer() around its bytes, which `write` takes.
 class TorchTensorWriter {
  public:
   TorchTensorWriter(TorchZipWriter::Sink sink, DType type, const Shape& shape);

@@ -1,5 +1,5 @@
-// Megatron-LM's arguments that make another model than ours, most of them out of the same tensors: what they say is
-// refused, never passed over.
+// Megatron-LM's arguments that mean another model than ours, mostly with the same tensors. They are refused, never
+// ignored.
 #pragma once
 #include "ckpt/torch/pickle.h"
 

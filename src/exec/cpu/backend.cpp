@@ -143,8 +143,8 @@ class CpuBackend final : public Backend {
     return cpu::has_fast_bf16() ? "products by its bf16 instructions" : "products in f32, which are as fast here";
   }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cpu::workspace_bytes(g, n); }
-  // What steps add was measured: compiled kernels and the code that is first touched by running, and of each thread its
-  // stack.
+  // Measured memory of running steps: compiled kernels, code pages that only a run touches, and the stack of each
+  // thread.
   i64 fixed_bytes() const override {
     constexpr i64 kCode = i64{448} << 10, kStack = i64{32} << 10;
     return resident_bytes() + kCode + num_threads() * kStack + cpu::packed_bytes();

@@ -9,7 +9,7 @@
 
 namespace megalith::cpu {
 
-// Bytes that a node's kernel asks for beside its buffers; for plan_memory().
+// Bytes of workspace that a node's kernel needs, for plan_memory().
 i64 workspace_bytes(const Graph& g, const Node& n);
 
 class Executor {
@@ -49,7 +49,7 @@ class Executor {
 
   const Plan& plan_;
   Coord coord_;
-  // Leaves on the host lie in an arena of their own here too, though it is the same memory.
+  // Leaves on the host have a separate arena here too, although it is the same memory.
   std::byte* at(const Buffer& b) const { return (plan_.on_host(b) ? host_ : arena_).get() + b.offset; }
 
   struct Unmap {

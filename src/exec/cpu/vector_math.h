@@ -50,8 +50,8 @@ template <class A>
 struct Normal {
   Vec<A> cdf, density;
 };
-// cdf(-z) = e^(-z^2 / 2) t P(t), t = 1 / (1 + 0.3 z), for z = |x|. What x * x loses in rounding is given back to the
-// exponential.
+// cdf(-z) = e^(-z^2 / 2) t P(t), t = 1 / (1 + 0.3 z), for z = |x|. The exponential includes the rounding error of x *
+// x.
 inline Normal<float> normal_distribution(Vec<float> x) {
   const Vec<float> size = x < 0.0f ? -x : x, z = size > 15.0f ? fill(15.0f) : size, square = z * z;
   const Vec<float> high = Vec<float>(Vec<u32>(z) & 0xfffff000u), low = z - high;  // products of the parts are exact

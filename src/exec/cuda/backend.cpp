@@ -185,7 +185,7 @@ class CudaBackend final : public Backend, public TellsFacts {
 
   mutable cuda::Device device_;
   const bool is_shared_;
-  // Of several ranks; what stands below uses what stands above it.
+  // For several ranks. Members below use those above.
   std::unique_ptr<cuda::Comms> comms_;
   std::unique_ptr<cuda::Watch> watch_;
   std::optional<cuda::Peers> peers_;

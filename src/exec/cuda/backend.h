@@ -17,7 +17,7 @@ std::string why_no_cuda();
 struct CudaOptions {
   int device = 0;               // ordinal, of a rank alone; several take their place on their host
   bool sees_own = false;        // and no other one: it is number 0
-  bool is_shared = false;       // with a process to come that stands by, and takes as much beside its plan as this one
+  bool is_shared = false;       // with a standby process that needs as much memory outside its plan as this one
   std::string gemm_cache = {};  // file of chosen matrix-product algorithms; empty: nothing is measured
   Ranks* ranks = nullptr;       // whom plans for several ranks talk to
   double timeout_seconds = JoinOptions{}.timeout_seconds;  // without progress: then this rank ends, saying in what

@@ -1,5 +1,5 @@
-// What moves data between GPUs, each driven by a rank of its own: communicators, one for each group. Behind it stands
-// NCCL (nccl/), or, in a build without it, an error that says so (no_nccl/).
+// Moves data between GPUs, one for each rank. Each group has a communicator. The implementation is NCCL (nccl/). A
+// build without NCCL has an error instead (no_nccl/).
 #pragma once
 #include <memory>
 #include <span>
@@ -20,7 +20,7 @@ struct Message {
 class Comm {
  public:
   virtual ~Comm() = default;
-  // The members' `count` elements each, one behind another, in their order.
+  // The members' `count` elements each, in the members' order.
   virtual void all_gather(const std::byte* mine, std::byte* all, i64 count, DType dtype, cudaStream_t stream) = 0;
   // Of the sum of the members' arrays, each `count` elements a member, the part of this one.
   virtual void reduce_scatter(const std::byte* all, std::byte* mine, i64 count, DType dtype, cudaStream_t stream) = 0;
@@ -34,13 +34,13 @@ class Comm {
 class Comms {
  public:
   virtual ~Comms() = default;
-  // Makes what is missing of the communicators that any rank asks for, with the memory they will ever take. All ranks
-  // must call it at the same time; what is there already costs an exchange of texts.
+  // Creates the missing communicators of all ranks, with all memory that they will ever need. All ranks must call it
+  // at the same time. Existing ones cost an exchange of texts.
   virtual void connect(const std::vector<CommunicatorGroup>& mine) = 0;
   virtual Comm& at(const CommunicatorGroup& group) = 0;  // Error if it was not connected
-  // What has gone wrong in the background; empty: nothing. Any thread may ask.
+  // A background error; empty: none. Any thread may call it.
   virtual std::string error() = 0;
-  // Ends what is under way, without the others. Any thread may call it; nothing else may be called then.
+  // Aborts running operations, without the others. Any thread may call it; no other call may follow.
   virtual void abort() = 0;
 };
 

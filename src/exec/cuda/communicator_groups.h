@@ -22,7 +22,7 @@ struct CommunicatorGroup {
   int lane = 0;            // of a link: its channel
   std::vector<int> ranks;  // by the mesh's numbers, ascending unless it is a link
   auto operator<=>(const CommunicatorGroup&) const = default;
-  int find(int rank) const;  // its index among the ranks; -1 if it is none of them
+  int find(int rank) const;  // its index in `ranks`; -1 if it is not in the group
   std::string text() const;  // "ranks 0 1 2 3", "ranks 0 to 1"
 };
 

@@ -17,8 +17,8 @@ void check_cuda(cudaError_t status, std::string_view what) {
   fail("{}: CUDA error {}: {}", what, int(status), cudaGetErrorString(status));
 }
 
-// Streams share the GPU's hardware queues, 8 or the value of this variable (scripts for Megatron-LM set 1). A transfer
-// that waits for another rank blocks everything behind it in its queue, so each stream should have its own.
+// Streams share the GPU's hardware queues, 8 or the value of this variable (scripts for Megatron-LM set 1). A
+// transfer that waits for another rank blocks everything after it in its queue, so each stream should have its own.
 void settle_driver() {
   constexpr const char *kName = "CUDA_DEVICE_MAX_CONNECTIONS", *kQueues = "32";
   const char* given = std::getenv(kName);
@@ -59,7 +59,7 @@ Device::Device(int ordinal, const std::string& gemm_cache) : ordinal_(ordinal) {
                 attribute(ordinal, cudaDevAttrComputeCapabilityMinor);
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
   memory_ = total_bytes();
-  // What an earlier program chose among fewer ways, or by shorter looks, is chosen again.
+  // Choices of an earlier program, from fewer algorithms or shorter measurements, are made again.
   gemm_choices_ =
       std::make_unique<GemmChoices>(gemm_cache, fmt::format("{} cuBLASLt {} tuner 3", name_, cublasLtGetVersion()));
   attention_plans_ = std::make_unique<AttentionPlans>(*this);

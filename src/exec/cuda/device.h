@@ -47,7 +47,7 @@ class Device {
   GpuSizes sizes() const { return {sms_, shared_memory_, capability_, memory_}; }
   cudaStream_t stream() const { return stream_; }  // the compute lane
   cublasLtContext* blas();                         // made at first use
-  cudnnContext* dnn();                             // likewise; bound to stream()
+  cudnnContext* dnn();                             // the same for cuDNN; bound to stream()
   GemmChoices& gemm_choices() { return *gemm_choices_; }
   AttentionPlans& attention_plans() { return *attention_plans_; }
   GemmLibrary& gemms() { return *gemms_; }

@@ -1,4 +1,4 @@
-// The launch behind draw.h.
+// The launch of draw.h.
 #pragma once
 #include "exec/cuda/block_runs.h"
 #include "exec/cuda/device.h"

@@ -173,8 +173,8 @@ cudaGraphExec_t Executor::capture(int program, Stretch steps, bool first, int sl
 }
 
 // Nodes that start or end a lane's work are between graphs. As a branch of a graph a transfer would be in a hardware
-// queue that the driver chooses, before or behind unrelated work. Nothing overlapped gathers that started as branches.
-// If such a gather preceded a transfer that waits for another rank, ranks could deadlock.
+// queue that the driver chooses, before or after unrelated work. Gathers that started as branches overlapped with
+// nothing. If such a gather preceded a transfer that waits for another rank, ranks could deadlock.
 void Executor::walk(int program, bool first, const EachStretch& in_graph, const EachStep& between) {
   const std::vector<Step>& steps = programs_[size_t(program)].steps;
   const auto cuts = [&](const Step& s) { return (s.lane || s.begun_by) && (first || !s.first_only); };
@@ -246,7 +246,7 @@ double Executor::own_seconds() {
   return 0;
 }
 
-// Those that are there have no marks for a clock.
+// The existing graphs have no marks for a clock.
 void Executor::remake_graphs(const std::function<void()>& change) {
   check_cuda(cudaStreamSynchronize(device_.stream()), "timing");
   std::set<std::tuple<int, bool, int>> made;
@@ -257,7 +257,7 @@ void Executor::remake_graphs(const std::function<void()>& change) {
   for (const auto& [program, first, slot] : made) make_ready(program, first, slot);
 }
 
-// What begins a lane's work takes no time in the compute stream.
+// The start of a lane's work takes no time in the compute stream.
 void Executor::time_by_tags(TimeTags tags) {
   for (size_t k = 0; k < programs_.size(); ++k)
     for (size_t i = 1; i < programs_[k].steps.size(); ++i)

@@ -1,7 +1,7 @@
-// Runs a planned step on one GPU: one arena from one allocation, kernels prepared once, each program captured into CUDA
-// graphs and replayed. There is a graph for a step's first micro-batch and one for the others, and for each slot. What
-// is on a lane is in a stream of its own. A graph ends where that work begins or is waited for. Leaves on the host lie
-// in pinned memory, which kernels can reach as well.
+// Runs a planned step on one GPU: one arena from one allocation, kernels prepared once, each program captured into
+// CUDA graphs and replayed. There is a graph for a step's first micro-batch and one for the others, and for each
+// slot. A lane has its own stream. A graph ends where a lane's work begins or is waited for. Leaves on the host are
+// in pinned memory, which kernels can also access.
 #pragma once
 #include <functional>
 #include <map>
@@ -21,7 +21,7 @@
 
 namespace megalith::cuda {
 
-// Bytes that a node's kernel asks for beside its buffers; for plan_memory().
+// Bytes of workspace that a node's kernel needs, for plan_memory().
 i64 workspace_bytes(Device& device, const Graph& g, const Node& n);
 
 class Executor {

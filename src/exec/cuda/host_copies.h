@@ -1,6 +1,6 @@
-// Copies of GPU memory to pinned memory during its work, on a lane of their own. As far as the GPU has memory for it,
-// they are first made there, in line: that takes about a hundredth of the time. Host leaves are copied by a CUDA thread
-// in the lane's order: cudaMemcpyAsync would do it at once, on the calling thread.
+// Copies of GPU memory to pinned memory during its work, on a separate lane. As far as the GPU has memory, copies are
+// made there first, in line; that takes about a hundredth of the time. A CUDA thread copies host leaves in the lane's
+// order, because cudaMemcpyAsync would copy them immediately on the calling thread.
 #pragma once
 #include <memory>
 #include <span>
@@ -25,7 +25,7 @@ class HostCopies {
   bool is_memory_ready(double seconds) const { return !pinned_ || pinned_->is_ready(seconds); }
   // Likewise on the GPU. If allocation fails: a warning, and copies go directly to the host.
   void use_device(i64 bytes);
-  // A set of copies: each is of what `work` has left when begin() is called.
+  // Begins a set of copies: each one has the result of the work before begin().
   void begin();
   void add(std::span<std::byte> to, const std::byte* from);
   void add_from_host(std::span<std::byte> to, const std::byte* from);

@@ -1,5 +1,5 @@
-// What every .cu file uses: element types on the device, 16-byte vectors, warp and block sums, launch shapes. nvcc sees
-// device code and its launches only; ops, plans and the rest of the host's code stay in .cpp files.
+// Shared code of all .cu files: element types on the device, 16-byte vectors, warp and block sums, launch shapes.
+// nvcc compiles only device code and its launches. Ops, plans and other host code are in .cpp files.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -7,7 +7,7 @@
 
 namespace megalith::cuda {
 
-// The C++ type that device code uses for a dtype: float, double or __nv_bfloat16. Error for another.
+// The C++ type of a dtype in device code: float, double or __nv_bfloat16. Error for others.
 template <class F>
 auto dispatch(DType t, F&& f) {
   switch (t) {
@@ -22,7 +22,7 @@ auto dispatch(DType t, F&& f) {
   }
 }
 
-// The type that sums and statistics of T are kept in.
+// The type of sums and statistics of T.
 template <class T>
 struct accum {
   using type = float;
@@ -58,8 +58,8 @@ __device__ inline A warp_sum(A x) {
   return x;
 }
 
-// Sums over the block (blockDim.x a multiple of 32, at most 1024); every thread gets the result. `parts`: shared, 32
-// elements, free to be written when the call starts and when it returns.
+// Sums over the block (blockDim.x a multiple of 32, at most 1024); every thread gets the result. `parts`: 32 elements
+// of shared memory that nothing else uses during the call.
 template <class A>
 __device__ inline A block_sum(A x, A* parts) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;

@@ -14,7 +14,7 @@ struct OwnTime {
 };
 enum class Moment : u8 { none, run_begins, wait_begins, wait_ends, run_ends };
 
-// Nanoseconds by tag (plan/time_tags.h), in device memory. `told`, in host memory, has the values of the last step's
+// Nanoseconds by tag (plan/time_tags.h), in device memory. `told`, in host memory, has the values at the last step's
 // end: a counter that is odd during the write, the number of steps, then the sums.
 struct TagTime {
   static constexpr int kMost = 64;

@@ -1,4 +1,4 @@
-// What a run on several GPUs has in addition: the ranks, their communicators, and the watch over transfers.
+// Additional parts of a run on several GPUs: the ranks, their communicators, and the watch over transfers.
 #pragma once
 #include "exec/cuda/watch.h"
 

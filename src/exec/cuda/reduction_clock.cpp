@@ -34,7 +34,7 @@ ReductionClock::~ReductionClock() {
   cudaFreeHost(told_);
 }
 
-// Those that were overwritten before they were looked at are not told.
+// Marks that were overwritten before they were read are not reported.
 void ReductionClock::tell() {
   const volatile u64* told = told_;
   const u64 now = told[0];

@@ -1,5 +1,6 @@
-// How long each reduction holds the compute stream up, by the GPU's clock. Marks stand around those in line and around
-// the waits for those of lanes. A thread tells what has come, four times a second; nobody waits for the GPU.
+// The time that each reduction delays the compute stream, by the GPU's clock. Marks are before and after reductions
+// in line, and around the waits for those of lanes. A thread reports new times four times a second, and nothing waits
+// for the GPU.
 #pragma once
 #include <functional>
 #include <thread>
@@ -11,7 +12,7 @@ namespace megalith::cuda {
 class ReductionClock {
  public:
   explicit ReductionClock(std::function<void(double seconds)> told);
-  ~ReductionClock();  // tells what has come so far; no mark may be under way
+  ~ReductionClock();  // reports the times so far; no mark may be running
   ReductionClock(const ReductionClock&) = delete;
   ReductionClock& operator=(const ReductionClock&) = delete;
 

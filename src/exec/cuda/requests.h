@@ -1,5 +1,5 @@
-// Small results, numbers in f64, on their way back to the host: each is told into pinned memory of its own in its place
-// in the stream, and its event says when it has come.
+// Small results in f64 that are copied to the host. Each one is written to its own pinned memory in stream order; an
+// event signals its arrival.
 #pragma once
 #include <span>
 #include <vector>
@@ -19,7 +19,7 @@ class Requests {
   bool ready(int ticket);
   double arrived(int ticket);            // waits; when that was, by steady_seconds()
   std::vector<double> take(int ticket);  // waits; ends the ticket
-  // Where the values will be: to be read by what is enqueued behind ask(), also when the ticket has been taken since.
+  // The address of the values, for work enqueued after ask(), even if the ticket has been taken.
   std::span<const double> place(int ticket) const;
 
  private:
@@ -34,7 +34,7 @@ class Requests {
 
   cudaStream_t stream_;
   Slot slots_[kSlots];
-  std::vector<double*> pinned_;  // all that was: what is enqueued may still read it
+  std::vector<double*> pinned_;  // all memory so far: enqueued work may still read it
 };
 
 }  // namespace megalith::cuda

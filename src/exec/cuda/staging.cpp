@@ -63,7 +63,7 @@ static void copy_bytes(std::byte* to, const std::byte* from, i64 bytes) {
                   [&](i64 begin, i64 end) { std::memcpy(to + begin, from + begin, size_t(end - begin)); });
 }
 
-// The copy into pinned memory is made beside other threads'; only the queue has turns.
+// Threads copy into pinned memory concurrently; only the queue is serialized.
 void Staging::write(std::byte* device, const void* host, i64 bytes) {
   choose_device();
   const std::byte* from = static_cast<const std::byte*>(host);
@@ -106,7 +106,7 @@ void Staging::write_later(std::byte* device, i64 bytes, Fill fill) {
   copied(slot_);
 }
 
-// A few parts on their way at once: one is copied out while others fill.
+// A few parts in flight: one is copied out while others fill.
 void Staging::read(void* host, const std::byte* device, i64 bytes) {
   choose_device();
   constexpr size_t kAhead = 4;

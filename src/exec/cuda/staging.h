@@ -36,14 +36,14 @@ class Staging {
   std::unique_lock<std::mutex> take_turn();
   Room take_room(std::unique_lock<std::mutex>& turn, i64 bytes);
   std::byte* room(i64 bytes);
-  void copied(i64 slot);  // enqueues the mark behind the slot's copies
+  void copied(i64 slot);  // enqueues the mark after the slot's copies
 
   cudaStream_t stream_;
   int device_ = 0;
   std::byte* pinned_ = nullptr;
   cudaEvent_t done_[kSlots] = {};  // of the slot's last copy
   i64 slot_ = 0, used_ = 0;        // bytes of the slot
-  std::mutex turn_;                // to use the queue and what stands above
+  std::mutex turn_;                // guards the queue and the members above
   int filling_[kSlots] = {};       // writes that have room in the slot, and are not enqueued yet
   std::condition_variable filled_;
 };

@@ -17,7 +17,7 @@ inline Event make_event(unsigned flags = cudaEventDisableTiming) {
   return Event(event);
 }
 
-// A queue beside the compute lane, served before it: what others wait for goes first.
+// A stream of higher priority than the compute lane, because others wait for its work.
 class Lane {
  public:
   Lane() {
@@ -30,7 +30,7 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
 
   cudaStream_t stream() const { return stream_; }
-  // What is queued here from now on waits for what is queued on `other` so far.
+  // Work enqueued here from now on waits for the work on `other` so far.
   void fork_from(cudaStream_t other) {
     check_cuda(cudaEventRecord(fork_.get(), other), "starting a lane");
     check_cuda(cudaStreamWaitEvent(stream_, fork_.get()), "starting a lane");

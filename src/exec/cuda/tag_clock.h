@@ -14,7 +14,7 @@ class TagClock {
   TagClock& operator=(const TagClock&) = delete;
 
   void begin_run(int program, cudaStream_t stream) const;
-  // Behind an instruction: a mark where the tag changes, or the program ends.
+  // After an instruction: a mark if the tag changes or the program ends.
   void behind(int program, size_t instruction, cudaStream_t stream) const;
   void skip(cudaStream_t stream) const;
   TagSeconds seconds() const;

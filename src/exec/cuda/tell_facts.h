@@ -1,4 +1,4 @@
-// What a GPU and its libraries say of themselves, for a file of facts.
+// Facts of a GPU and its libraries, for a file of facts.
 #pragma once
 #include "exec/cuda/device.h"
 #include "facts/device_facts.h"

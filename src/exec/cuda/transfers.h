@@ -1,5 +1,5 @@
-// Copies of leaves from one pipeline stage's GPU to another's, beside the programs: each link (from, to, channel) has a
-// queue of its own.
+// Copies of leaves from one pipeline stage's GPU to another's, concurrent with the programs. Each link (from, to,
+// channel) has its own stream.
 #pragma once
 #include <map>
 
@@ -16,10 +16,10 @@ class Transfers {
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
 
-  // Enqueue behind what the device's stream has so far; return a ticket. Error if the link is not connected.
+  // Enqueues after the work on the device's stream so far, and returns a ticket. Error if the link is not connected.
   int send(const std::byte* data, i64 bytes, int peer, int channel);
   int receive(std::byte* data, i64 bytes, int peer, int channel);
-  // What the device's stream gets from here on waits for the transfer.
+  // Later work on the device's stream waits for the transfer.
   void join(int ticket);
 
  private:

@@ -19,7 +19,7 @@ namespace megalith::cuda {
 struct WatchOptions {
   double timeout_seconds = 600;  // without any progress while there is work
   double poll_seconds = 0.25;
-  // What happens then, with the line to be printed. Default: it is printed, all ranks end.
+  // The reaction, with the line to print. Default: prints it, and all ranks end.
   std::function<void(const std::string&)> give_up = {};
 };
 

@@ -1,6 +1,6 @@
-// What a rank's queries see of a ring's block of keys, as one problem: where it is one. In zigzag order as in blocks,
-// the queries and keys that lie together see each other like a sequence of their own; of other blocks some of the
-// queries see the first of the keys, and see all of those.
+// The part of a ring's block of keys that a rank's queries see, as one problem, if it is one. In zigzag order, as in
+// blocks, queries and keys of the same rank see each other like a separate sequence. Of other blocks some of the
+// queries see the first keys, all of them.
 #pragma once
 #include <optional>
 

@@ -2,8 +2,8 @@
 
 namespace megalith::cuda {
 
-// Measured with cuDNN 9.19 on an H200, 8192 positions, head size 128: with a window of an eighth of them, cuDNN's
-// deterministic backward takes as long as ours (2.9 ms; one of its products is of the whole square of scores) and
+// Measured with cuDNN 9.19 on an H200, 8192 positions, head size 128, with a window of an eighth of them. cuDNN's
+// deterministic backward takes as long as ours (2.9 ms; one of its products covers the whole square of scores), and
 // gigabytes more.
 constexpr i64 kShortWindow = 8;
 
@@ -30,7 +30,7 @@ static std::string objection_of_block(const AttentionCase& c) {
   return "";
 }
 
-// Why neither cuDNN nor the kernel for Hopper; empty if nothing speaks against it.
+// Why neither cuDNN nor the Hopper kernel is used; empty if there is no reason.
 static std::string objection(const AttentionCase& c) {
   const bool hopper = c.capability / 10 == 9;
   const i64 widest = hopper ? 256 : 128;

@@ -14,10 +14,10 @@ struct AttentionCase {
   bool causal = true;
   i64 window = 0;
   bool alibi = false, dropout = false, documents = false, lengths = false;
-  bool relative = false, cut = false;  // relative positions; the sequence's queries lie on several ranks
+  bool relative = false, cut = false;  // relative positions; the sequence's queries are on several ranks
   bool backward = false;
-  // A ring's block of keys: whether the queries that see any of it (s of them, t keys) see it like a sequence's last
-  // queries, or all of it; ragged: neither. Its gradients are f32.
+  // For a ring's block of keys: whether the queries that see any of it (s of them, t keys) see it like a sequence's
+  // last queries, or all of it. ragged: neither. Its gradients are f32.
   enum class Block { none, diagonal, whole, ragged } block = Block::none;
   int capability = 90;  // of the GPU
 };
@@ -28,7 +28,7 @@ struct AttentionChoice {
 };
 AttentionChoice choose_attention(const AttentionCase& c);
 
-// The line for the log. `version`: cuDNN's, as it numbers itself (91900: 9.19.0).
+// The line of the log. `version`: cuDNN's version number (91900: 9.19.0).
 std::string explain(const AttentionChoice& choice, i64 version);
 
 }  // namespace megalith::cuda

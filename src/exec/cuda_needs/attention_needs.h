@@ -1,7 +1,6 @@
-// How much workspace attention's kernels need at a place of the mesh, by the positions that its rank holds; and how
-// much is enough at every place: memory is planned once, and alike for all ranks. cuDNN is not asked, which would take
-// a GPU and seconds for all that the places have: where positions are split, its plans get what is set aside for them,
-// or are not used.
+// The workspace of attention's kernels on one rank of the mesh, by the positions that it holds, and the maximum over
+// ranks: memory is planned once, alike for all ranks. cuDNN is not asked, because that needs a GPU, and seconds for
+// all ranks. If positions are split, its plans get the reserved workspace, or are not used.
 #pragma once
 #include "exec/cuda_needs/attention_block.h"
 #include "exec/cuda_needs/attention_choice.h"
@@ -22,8 +21,8 @@ std::vector<AttentionPlace> places_of(const Mesh& mesh, const Type& o, const Typ
 // Of the queries' runs at all places.
 i64 shortest_run(const std::vector<AttentionPlace>& places);
 
-// A ring's block: the same case, of what is seen; the kernel for Hopper's sizes, for which the sequence is as many keys
-// as there are: the queries lie at its end or, where they see all keys, behind it.
+// A ring's block as a case of its visible keys. For the kernel for Hopper the sequence has as many keys as there are:
+// the queries are at its end or, if they see all keys, after it.
 AttentionCase case_of_block(AttentionCase whole, const std::optional<SeenBlock>& seen);
 AttentionSizes hopper_sizes(AttentionSizes z, const SeenBlock& seen);
 

@@ -1,4 +1,4 @@
-// An attention as one rank sees it: sizes, what is known of the case, and cuDNN's problems for it.
+// An attention on one rank: sizes, properties of the case, and its problems for cuDNN.
 #pragma once
 #include "exec/cuda_needs/attention_needs.h"
 #include "exec/cuda_needs/cudnn_problem.h"
@@ -8,8 +8,8 @@
 
 namespace megalith::cuda {
 
-// Where attention's operands lie: three tensors, or one that holds them all. `q`: the index of the op's input q or qkv;
-// `o` the type of attention's result.
+// The location of attention's operands: three tensors, or one that holds them all. `q`: the index of the op's input q
+// or qkv. `o`: the type of attention's result.
 struct Form {
   const AttentionSpec& at;
   const LocalNode& context;
@@ -44,10 +44,10 @@ i64 ends_bytes(const Form& f);    // of sequences that end early
 i64 biases_bytes(const Form& f);  // of all scores of a sample
 i64 stats_bytes(const Form& f);
 
-// cuDNN's deterministic backward (before 9.25, on Hopper) keeps all of dS: s x s elements a head. So one run of the
-// plan does a part of the samples or of a sample's groups. It is the largest part that a 32nd of the GPU's memory is
-// enough for: the smaller the parts, the more of the GPU is idle at each one's end. Where a single group takes more
-// than an 8th (long sequences), our own kernel does it, which keeps none.
+// cuDNN's deterministic backward (before 9.25, on Hopper) stores all of dS: s x s elements a head. So one run of the
+// plan processes a part of the samples, or of a sample's groups. It is the largest part that fits in a 32nd of the
+// GPU's memory, because small parts leave the GPU idle at their ends. If a single group takes more than an 8th (long
+// sequences), our own kernel, which stores no dS, is used.
 constexpr i64 kScoresShare = 32, kMostShare = 8;
 CudnnAttention grad_part(const Form& f);
 i64 grad_runs(const CudnnAttention& whole, const CudnnAttention& part);

@@ -1,6 +1,6 @@
-// Attention whose values are of another size than queries and keys (multi-head latent attention) as one of equal sizes:
-// what is smaller is copied into the workspace, with zeros behind each row, and results are cut. Zeros behind q and k
-// add nothing to scores; behind v and the gradient of o they make zeros, which are left out.
+// Attention whose values have another size than queries and keys (multi-head latent attention), as attention with
+// equal sizes. The smaller operands are copied into the workspace with zeros at the end of each row, and results are
+// cut. Zeros in q and k add nothing to scores. Zeros in v and the gradient of o give zeros, which are cut off.
 #pragma once
 #include <optional>
 
@@ -12,14 +12,14 @@ namespace megalith::cuda {
 struct PaddedTensor {
   int index;           // of the op's inputs, or results
   i64 rows, from;      // of a rank; elements of a row
-  i64 element, place;  // bytes of an element; where it lies in the workspace
+  i64 element, place;  // bytes of an element; its place in the workspace
 };
 
 struct AttentionPadding {
   LocalNode node;  // of equal sizes
   i64 size;        // of a head
   std::vector<PaddedTensor> ins, outs;
-  i64 bytes;  // of all; the kernel's own workspace lies behind
+  i64 bytes;  // of all; the kernel's own workspace follows
 };
 
 // Nothing where sizes are equal.

@@ -18,9 +18,9 @@ struct AttentionSizes {
   float keep_scale = 1;                    // 1 / (1 - p)
   Indices positions, groups, heads, keys;  // positions: of queries; keys: of keys
   float slopes[kMaxHeads] = {};            // [g, r]
-  int query_heads = 0;  // heads in a row of q's (and of dq's) tensor: g r, or more where k and v lie in it too
-  int key_heads = 0;    // likewise of k, v: g or more
-  bool wide = false;    // o, or dq, dk and dv, are f32, whatever the dtype
+  int query_heads = 0;  // heads in a row of q's (and dq's) tensor: g r, or more if it also contains k and v
+  int key_heads = 0;    // the same for k, v: g or more
+  bool wide = false;    // o, or dq, dk and dv, are f32 for all dtypes
   int stages = 1;       // of shared memory that keys (or queries) are loaded ahead into: 1 or 2
 };
 
@@ -34,8 +34,8 @@ inline int tiles_of(const Indices& positions, int size) {
   return n;
 }
 
-// The kernels of any case: keys, or queries, of a tile that is walked over; what they keep of each query; and of each
-// tile the span of its documents. Bytes of all that.
+// Sizes of the general kernels: keys, or queries, in a tile of the loop; their statistics of each query; and the span
+// of documents for each tile. Bytes of all that.
 constexpr int walked(bool f32) { return f32 ? 32 : 64; }
 struct QueryNumbers {
   float lse, d;

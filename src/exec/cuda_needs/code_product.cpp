@@ -41,8 +41,7 @@ struct Scaled {
   ScaleOrder order = {};
 };
 
-// An operand whose last `summed` dims are summed over; `turn`: by which it is a transpose. The box is of the order
-// before.
+// An operand with its last `summed` dims summed. `turn`: its transposition. The box has the order before it.
 Scaled blocks_of(const Shape& shape, Shape box, Turn turn, size_t summed) {
   constexpr i64 kBlock = 128;
   const int split = turn.split;

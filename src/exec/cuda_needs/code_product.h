@@ -8,8 +8,8 @@
 
 namespace megalith::cuda {
 
-// An operand's scales as the library reads them: [rows, columns], rows `pitch` apart; and where each is in scale_inv.
-// The rows are of one part or of several, which lie part_stride apart there.
+// An operand's scales in the library's order: [rows, columns], rows `pitch` apart, and the position of each in
+// scale_inv. The rows are one part or several, which are part_stride apart there.
 struct ScaleOrder {
   i64 rows = 0, columns = 0, pitch = 0;
   i64 row_stride = 0, column_stride = 0;
@@ -30,7 +30,7 @@ std::optional<CodeProduct> code_product(const QuantizedProduct& op, const LocalN
 // Of blocks of 128. Nothing: of other boxes, or the library does not take these sizes.
 std::optional<CodeProduct> block_product(const QuantizedProduct& op, const LocalNode& node);
 
-// Whether both operands are of fp8, with one scale for all that the rank has.
+// Whether both operands are fp8, with one scale for the rank's whole part.
 bool has_two_scales(const QuantizedProduct& op, const LocalNode& node);
 
 // The product of values. They are bf16 where the scales are powers of two, so that no bit is lost: of fp8. Else f32.

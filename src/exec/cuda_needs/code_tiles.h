@@ -14,8 +14,8 @@ struct LocalNode;
 
 inline constexpr i64 kLeastBoxRows = 16;  // of more than one: what shared memory has room for
 
-// `outer` matrices [rows, columns] with boxes of box_rows x box_columns. They lie one behind the other, or `mixed`: row
-// 0 of each, then row 1 of each. The grids of scales lie as they do. Their transposes stand side by side.
+// `outer` matrices [rows, columns] with boxes of box_rows x box_columns. They come one after another, or `mixed`: row
+// 0 of each, then row 1 of each. The grids of scales have the same order. Their transposes are side by side.
 struct CodeTiles {
   i64 outer = 1, rows = 1, columns = 1, box_rows = 1, box_columns = 1;
   bool mixed = false;

@@ -1,4 +1,4 @@
-// What the embedding's gradient keeps of the tokens: a list of each id's, in chunks, and sums of chunks.
+// The data of the embedding's gradient about tokens: a list for each id, in chunks, and sums of chunks.
 #pragma once
 #include <array>
 
@@ -11,11 +11,11 @@ struct EmbeddingShape {
   i64 first, rows;
 };
 
-// Tokens that a block adds up, at most. A list goes into a bf16 table at once, so that its sum is rounded once.
+// The most tokens that a block sums. A list is added to a bf16 table in one step, so its sum is rounded once.
 constexpr u32 embedding_chunk(DType table) { return table == DType::bf16 ? u32(1) << 31 : 128; }
 
-// In the order in which they lie in the workspace: by row counts, the totals, by row begins, by token arrivals, places
-// and the lists, all chunks, the first ones of long lists, their sums.
+// In the order of the workspace: by row counts, the totals, by row begins, by token arrivals, places and the lists,
+// all chunks, the first ones of long lists, their sums.
 struct ListSizes {
   static constexpr int kLists = 9, kTotals = 12, kTask = 20;  // bytes of what a GPU keeps
   std::array<i64, kLists> bytes;                              // of each, whole 256s

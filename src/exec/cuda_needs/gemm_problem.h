@@ -10,12 +10,12 @@
 
 namespace megalith::cuda {
 
-// What of an operand of codes has a scale: all, 128 numbers along the sum, or 128 x 128. In the orders of
+// What one scale covers in an operand of codes: all, 128 numbers along the sum, or 128 x 128. In the orders of
 // quant/scale_order.h.
 enum class CodeScales : u8 { one, rows, squares };
 
 struct GemmProblem {
-  GemmSpec spec;  // `c` describes y, and a matrix that is added
+  GemmSpec spec;  // `c` describes y, and the added matrix
   i64 batch = 1;
   std::array<i64, 3> batch_stride{};  // of a, b and y, in elements
   bool adds = false;                  // whether run() will be given a matrix to add
@@ -34,16 +34,15 @@ struct ProductBatch {
 };
 ProductBatch split_batch(std::vector<Loop> loops);
 
-// Whether an operand is of codes of fp8, which have a scale in device memory.
+// Whether an operand has fp8 codes, with a scale in device memory.
 constexpr bool is_coded(DType t) { return t == DType::f8_e4m3 || t == DType::f8_e5m2; }
 
-// Whether the library has such products: f32 or bf16 operands of one type, y of that type or f32; a and b dense along
-// rows or columns. Or codes of fp8, y bf16 or f32; the dim that is summed over is dense. Of sizes it may still have
-// none.
+// Whether the library has this kind of product. f32 or bf16 operands of one type, y of that type or f32; a and b
+// dense along rows or columns. Or fp8 codes, y bf16 or f32; the summed dim is dense. It may still lack the sizes.
 bool is_library_kind(const GemmProblem& problem);
 
 EinsumOperands operands_of(const Einsum& op, const LocalNode& node);
-// What of an einsum that is a product is the library's, if it can be: each call of it.
+// The library's product for an einsum, if there is one: for each call of it.
 std::optional<GemmProblem> product_of(const Einsum& op, const EinsumPlan& plan, const LocalNode& node);
 
 }  // namespace megalith::cuda

@@ -1,4 +1,4 @@
-// What of a GPU decides how kernels go about their work.
+// The properties of a GPU that kernels choose by.
 #pragma once
 #include "base/dtype.h"
 

@@ -9,7 +9,7 @@ namespace megalith::cuda {
 // `rows`: input of shape [.., width]; `table`: input whose dim 0 are the ids. The tokens are input 0.
 EmbeddingShape embedding_shape(const LocalNode& node, int rows, int table);
 
-// x: the input that is normed; its weights follow.
+// x: the norm's input; its weights follow.
 NormShape norm_shape(std::string_view op, const LocalNode& node, int x, bool centred);
 NormDevice norm_device(const LocalNode& node);
 

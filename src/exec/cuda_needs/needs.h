@@ -1,5 +1,5 @@
-// How much workspace a node's kernel needs on a GPU beside its buffers, asked without that GPU. Kernels of our own are
-// counted by what they are prepared by themselves; of the libraries' somebody else must know.
+// The workspace of a node's kernel on a GPU, computed without that GPU. Our own kernels are counted by their
+// preparation. For the libraries' kernels the caller must know it.
 #pragma once
 #include <optional>
 
@@ -15,7 +15,7 @@ class LibraryNeeds {
   // Bytes; nothing: the library has no such product or attention.
   virtual std::optional<i64> product(const GemmProblem& problem) const = 0;
   virtual std::optional<i64> attention(const CudnnAttention& problem) const = 0;
-  // A kernel of our own whose workspace depends on what the driver says was given the most that it can be.
+  // A kernel of our own, whose workspace depends on the driver, was counted with its maximum.
   virtual void bounded(std::string_view op) const = 0;
 };
 

@@ -4,9 +4,9 @@
 
 namespace megalith::cuda {
 
-// Rows of up to 512 elements, in the forward 1024, take a warp or less, so that no barrier is in the way; longer ones a
-// block. (The gradient of a whole row in a warp would need more registers than there are.) What does not
-// fit in registers or shared memory, and weights of another type than x, go to the kernel of any size.
+// Rows of up to 512 elements, in the forward 1024, use a warp or less, so they need no barrier. Longer rows use a
+// block. (The gradient of a whole row in a warp would need too many registers.) Rows that do not fit in registers or
+// shared memory, and weights of another type than x, use the kernel for any size.
 NormBlock norm_block(const NormShape& s, int inputs, const NormDevice& device) {
   const i64 h = s.h, size = size_of(s.x);
   const int any = int(std::min<i64>((h + 31) / 32 * 32, 512));

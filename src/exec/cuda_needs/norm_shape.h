@@ -23,7 +23,7 @@ constexpr int norm_threads(int per, int element) { return per == 32 && element =
 // How many rows a thread has on their way to shared memory, at so many bytes of a row.
 constexpr int norm_depth(int bytes) { return bytes <= 128 ? 3 : 2; }
 
-// What a launch may use of the GPU. Of the shared memory the kernels keep a little for sums.
+// What a launch may use of the GPU. The kernels keep some shared memory for sums.
 constexpr i64 kNormStaticShared = 1024;
 struct NormDevice {
   int sms;
@@ -42,7 +42,7 @@ struct NormRing {
   static constexpr int most_warps(int packs) { return packs == 1 ? 8 : 16; }  // of a group
   int packs = 0, lanes = 0, groups = 0;                                       // packs 0: the rows are norm_grad.cu's
   int rows() const { return packs == 1 ? 2 : 1; }
-  // Bytes for the form with most inputs; that is enough for the sums, too. At most 144 KiB.
+  // Bytes for the form with the most inputs, which also suffice for the sums. At most 144 KiB.
   int shared(i64 h) const { return int(groups * kDepth * 3 * rows() * h * 2); }
 };
 NormRing norm_ring(const NormShape& s, const NormDevice& device);
@@ -53,7 +53,7 @@ int norm_ring_blocks(const NormShape& s, const NormRing& ring, const NormDevice&
 NormBlock norm_grad_block(const NormShape& s, const NormDevice& device);
 // Whether the gradient has registers for it.
 bool adds_up_bias(const NormShape& s, const NormDevice& device);
-// Blocks of norm_grad.cu, of which `fit` at a time are resident on a multiprocessor.
+// Blocks of norm_grad.cu. `fit`: blocks that are resident on a multiprocessor.
 int norm_blocks(const NormBlock& b, int fit, const NormDevice& device, i64 rows);
 // Blocks that a multiprocessor is to have: more would gain nothing.
 int enough_norm_blocks(const NormBlock& b);

@@ -11,20 +11,20 @@ namespace megalith::cuda {
 struct PartsProduct {
   GemmProblem product;  // of bf16 factors
   i64 rows = 0, columns = 0;
-  bool adds_parts = false;   // the second form: what the product gives are y1, y2 and y3 in f32
+  bool adds_parts = false;   // the second form: the product's results are y1, y2 and y3 in f32
   i64 copies = 0, sums = 0;  // numbers of b's copies, or of y1 to y3
 
   i64 parts_bytes() const { return padded(3 * rows * columns * size_of(DType::bf16)); }
   i64 copies_bytes() const { return padded(copies * size_of(DType::bf16)); }
   i64 sums_bytes() const { return padded(sums * size_of(DType::f32)); }
-  // Of the workspace: parts, then copies or sums, then what the product's algorithm takes.
+  // Workspace: parts, then copies or sums, then that of the product's algorithm.
   i64 bytes() const { return parts_bytes() + copies_bytes() + sums_bytes(); }
 
  private:
   static i64 padded(i64 bytes) { return (bytes + 255) / 256 * 256; }
 };
 
-// {} where a or b is of another type or not dense, or a bias is added.
+// {} if a or b has another type or is not dense, or if a bias is added.
 std::optional<PartsProduct> parts_product(const GemmProblem& problem);
 
 }  // namespace megalith::cuda

@@ -13,7 +13,7 @@ struct RelativeBuckets {
   static constexpr int kMostFar = 256;
   int count = 0;             // of both sides; 0: there is no table
   int side = 0, exact = 0;   // buckets of a side; its first ones have one distance each
-  bool both_sides = false;   // else keys behind the query are in bucket 0
+  bool both_sides = false;   // otherwise keys after the query are in bucket 0
   int reach = 0;             // from this distance on there is one bucket
   int far = 0;               // of a side's other buckets but the first
   int first[kMostFar] = {};  // the least distances of those

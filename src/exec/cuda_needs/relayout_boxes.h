@@ -1,5 +1,5 @@
-// One rank's part in a relayout: whom it exchanges boxes with, whether they lie as the library wants them, and how much
-// workspace copies of them take.
+// One rank's part in a relayout: the ranks with which it exchanges boxes, whether boxes have the library's layout,
+// and the workspace for copies of them.
 #pragma once
 #include <vector>
 
@@ -14,7 +14,7 @@ struct RelayoutBoxes {
   int me = 0;
   std::vector<std::vector<Box>> outgoing, incoming;  // by member
   i64 in_bytes = 0, out_bytes = 0;
-  bool direct = false;  // of gathers and scatters: the whole is the parts one behind another
+  bool direct = false;  // for gathers and scatters: the whole is the concatenation of the parts
   i64 workspace = 0;    // bytes
 
   RelayoutBoxes(const Relayout& op, const LocalNode& node);

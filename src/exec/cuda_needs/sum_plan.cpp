@@ -7,7 +7,7 @@ namespace megalith::cuda {
 namespace {
 
 enum { kX = 0, kY = 1 };
-// Blocks to aim at: what an H200 runs at once; fixed, so that sums do not depend on the GPU.
+// The target number of blocks: the concurrent blocks of an H200. It is fixed, so sums do not depend on the GPU.
 constexpr i64 kBlocks = 396;
 constexpr i64 kFewestRows = 64;  // of a chunk
 constexpr i64 kFewestTerms = 8192;
@@ -15,7 +15,7 @@ constexpr i64 kMostRunChunks = 256;
 
 i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 
-// Moves the loop that is x's innermost to the end, if there is one. True if there is.
+// Moves x's innermost loop to the end, if there is one. Returns whether there is.
 bool innermost_last(std::vector<Loop>& loops) {
   for (size_t i = 0; i < loops.size(); ++i)
     if (loops[i].stride[kX] == 1) {

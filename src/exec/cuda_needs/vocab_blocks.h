@@ -14,7 +14,7 @@ inline int vocab_loss_blocks(DType dtype, i64 rows, i64 width, int capability) {
   const bool fits = capability == 90 && width % pack == 0 && blocks <= kVocabBlocks;
   return fits && rows * blocks < (i64{1} << 31) ? int(blocks) : 0;
 }
-// Where it does not fit, of each row its maximum and two gradients.
+// If it does not fit: for each row its maximum and two gradients.
 inline i64 vocab_loss_workspace(i64 rows) { return 3 * rows * i64(sizeof(float)); }
 
 }  // namespace megalith::cuda

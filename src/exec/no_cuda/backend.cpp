@@ -1,4 +1,4 @@
-// What a build without CUDA has in its place.
+// Replaces the CUDA backend in a build without CUDA.
 #include "exec/cuda/backend.h"
 
 namespace megalith {

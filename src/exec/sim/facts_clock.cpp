@@ -13,7 +13,8 @@ namespace megalith::sim {
 namespace {
 
 constexpr size_t kNeighbours = 4;
-// A kernel of few bytes takes what its start takes, which tells nothing of the rate of one so many times as large.
+// A kernel of few bytes takes mostly its launch time, which says nothing about the rate of a kernel this many times
+// larger.
 constexpr double kFar = 64;
 
 double square(double x) { return x * x; }
@@ -117,7 +118,7 @@ double FactsClock::seconds(const KernelKind& kind) const {
 
 namespace {
 
-// How a group's ranks lie in nodes, which neighbouring ranks fill one after another.
+// The placement of a group's ranks in nodes; consecutive ranks fill a node.
 struct Placement {
   int nodes = 1;
   double each = 1;  // ranks of a node, the mean

@@ -15,7 +15,7 @@ class FactsClock final : public Clock {
   Took seconds(const Plan& plan, const Program& program, const Instruction& in) const override;
   double send(double bytes, int from, int to) const override;
   double together() const override { return facts_.together; }
-  // Without measured ones a transfer is not slowed, and all kernels are by overlap_slowdown.
+  // Without measured ones a transfer is not slowed, and overlap_slowdown slows all kernels.
   BesideFacts beside() const override {
     const double all = facts_.overlap_slowdown;
     return facts_.beside.value_or(BesideFacts{all, all, all, 1});

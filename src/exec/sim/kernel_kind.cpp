@@ -43,7 +43,7 @@ std::string dtypes(const std::vector<Type>& types) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-// w: which input is the second factor. adds: what is told of terms beside the product.
+// w: the index of the second factor among the inputs. adds: the added terms in the name.
 std::optional<KernelKind> product(const std::string& spec, size_t w, const std::string& adds, const Operands& o) {
   const auto [ins, outs] = split_spec(spec);
   const EinsumPlan plan = plan_einsum(
@@ -83,8 +83,8 @@ KernelKind memory(const Instruction& in, const Operands& o, double bytes) {
   return {KernelKind::Table::memory, form, {i64(bytes), many || first.empty() ? 1 : first.back()}, bytes};
 }
 
-// Rows and columns of a grouped product's result, and what is summed over: as near as one size for all groups can be.
-// A gated first product has columns of gate and up, [n,2,f]: other sizes than its second operand's gradient, [n,f].
+// Rows and columns of a grouped product's result, and the summed size: the best single size for all groups. A gated
+// first product has columns of gate and up, [n,2,f], unlike its second operand's gradient, [n,f].
 std::vector<i64> largest_of(const Operands& o) {
   const auto rows = [](const Shape& s) { return s.empty() ? i64{1} : std::max<i64>(s.front(), 1); };
   const auto columns = [&](const Shape& s) {

@@ -1,5 +1,5 @@
-// What an instruction is to a clock: which kernels it may be compared with, by which sizes, and how much it does. Both
-// the recording of a device's facts and their use go by it.
+// How a clock sees an instruction: the kernels to compare it with, their sizes, and the amount of work. The recording
+// of facts and their use share it.
 #pragma once
 #include <string>
 #include <vector>

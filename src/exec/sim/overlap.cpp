@@ -59,7 +59,7 @@ double Overlap::work(double seconds, KernelKind::Table table) {
   return run(seconds, slowdown(table), beside_.transfer);
 }
 
-// Its kernels take SMs beside a lane's as those that move memory do.
+// Its kernels take SMs from a lane's kernels, as memory-bound kernels do.
 double Overlap::transfer(double seconds) { return run(seconds, beside_.transfer, beside_.transfer); }
 
 double Overlap::wait(int ticket) {

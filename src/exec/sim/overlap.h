@@ -1,5 +1,5 @@
-// A rank's time: its work in a row, and beside it what lanes move. Work beside a transfer between ranks is slowed, and
-// so is that transfer (BesideFacts). A copy over the bus slows nothing, and nothing slows it.
+// A rank's time: its work in order, with concurrent transfers on lanes. Work during a transfer between ranks is
+// slowed, and so is the transfer (BesideFacts). A copy over the bus slows nothing, and nothing slows it.
 #pragma once
 #include <map>
 #include <vector>
@@ -12,7 +12,7 @@ class Overlap {
  public:
   explicit Overlap(const BesideFacts& beside) : beside_(beside) {}
 
-  // Puts so many seconds behind what is on the lane; returns a ticket.
+  // Appends this many seconds to the lane, and returns a ticket.
   int begin(int lane, double seconds, bool between_ranks);
   // Each returns the seconds that go by: until work is done that takes so many alone, until a transfer in line has
   // gone, until a ticket's has. A ticket of -1 waits for nothing.
@@ -30,7 +30,7 @@ class Overlap {
   bool moves_between_ranks() const;
   // The first on each lane that has not gone, as each lane moves one at a time.
   std::vector<int> heads() const;
-  // Lets `left` seconds of work go on, each of them `slower` beside a transfer between ranks.
+  // Advances `left` seconds of work, each `slower` during a transfer between ranks.
   double run(double left, double slower, double transfer_slower);
   void pass(double seconds, double transfer_slower);
 

@@ -1,5 +1,5 @@
-// A GPU that need not be here, as a backend: plans are made for it as on the card, and run against a clock. What
-// kernels of our own need is counted as the card does it; what libraries ask for comes from the facts, or is bounded.
+// A backend for a GPU that need not exist: plans are the same as on the card, and run against a clock. Our kernels'
+// needs are counted as on the card. Those of libraries come from the facts, or are bounded.
 #pragma once
 #include <memory>
 

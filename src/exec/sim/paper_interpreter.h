@@ -7,7 +7,7 @@
 
 namespace megalith::sim {
 
-// busy_seconds() is what the runs since the last call would have taken; time_instructions() what each would take.
+// busy_seconds(): the predicted time of the runs since the last call. time_instructions(): that of each instruction.
 std::unique_ptr<Interpreter> make_paper_interpreter(const Plan& plan, const Coord& coord, const DeviceFacts& facts);
 
 }  // namespace megalith::sim

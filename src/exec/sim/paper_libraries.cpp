@@ -9,7 +9,7 @@ namespace megalith::sim {
 
 namespace {
 
-// What is allowed at most (exec/cuda/products/gemm.cpp).
+// The allowed maximum (exec/cuda/products/gemm.cpp).
 constexpr i64 kMostOfProduct = i64{32} << 20;
 
 // Sums are cut, which takes workspace, only where a product's tiles are too few for all multiprocessors.
@@ -18,7 +18,7 @@ bool has_few_tiles(i64 m, i64 n, int sms) {
   return ((m + kRows - 1) / kRows) * ((n + kColumns - 1) / kColumns) <= 2 * i64(sms);
 }
 
-// The most that the known products with many tiles ask for; the most that is allowed if there are none.
+// The maximum of the known products with many tiles; the allowed maximum if there are none.
 i64 most_of_many_tiles(const std::map<std::string, i64>& known, int sms) {
   i64 most = -1;
   for (const auto& [problem, bytes] : known) {
@@ -43,8 +43,7 @@ std::optional<i64> PaperLibraries::attention(const cuda::CudnnAttention& problem
   const std::string text = cuda::to_string(problem);
   if (const auto it = facts_.attention_workspaces.find(text); it != facts_.attention_workspaces.end())
     return it->second < 0 ? std::nullopt : std::optional(it->second);
-  // Forward plans were seen to ask for 256 bytes, whatever the sizes; a backward one asks for the scores of the part
-  // that it does.
+  // Forward plans needed 256 bytes at all sizes. A backward plan needs the scores of the part that it processes.
   const i64 padded = (problem.s + 127) / 128 * 128, scores = problem.b * problem.g * problem.r * padded * padded * 2;
   constexpr i64 kForward = i64{64} << 10, kRoom = i64{1} << 20;
   return attention_[text] = problem.backward ? scores + scores / 8 + kRoom : kForward;

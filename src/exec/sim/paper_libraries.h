@@ -1,4 +1,4 @@
-// What libraries ask for, by a device's facts; where those do not know, the most that it can be, which is remembered.
+// The libraries' workspaces by a device's facts. If the facts lack one, it is the maximum, which is recorded.
 #pragma once
 #include <map>
 #include <set>

@@ -76,8 +76,8 @@ class Player {
     return target(spec_.schedule, stage, t) ? channel(t.kind, stage) : nullptr;
   }
 
-  // Gets the stage ready for what its next task takes, and for gradients of tasks behind it, whose micro-batches have
-  // been forward: so there is a place for them.
+  // Prepares the stage to receive the inputs of its next task, and gradients of later tasks whose micro-batches have
+  // run forward: so there is a buffer for them.
   void post(int stage) {
     if (finished(stage)) return;
     const TaskList& list = lists_[stage];
@@ -106,7 +106,7 @@ class Player {
     }
   }
 
-  // What the stage's next task waits for; empty if it can run.
+  // What the stage's next task waits for. Empty if it can run.
   std::string wait_of(int stage) {
     const Task& t = next(stage);
     if (Channel* in = input(stage, t); in && !in->waiting()) {
@@ -119,7 +119,7 @@ class Player {
     return "";
   }
 
-  // Where a task's result comes to lie.
+  // The destination of a task's result.
   using Copy = std::tuple<int, Kind, int, int>;  // stage, kind, chunk, slot
   Copy copy_of(int stage, const Task& t) const {
     return {stage, t.kind, t.chunk, t.micro_batch % spec_.slots[stage][t.chunk]};

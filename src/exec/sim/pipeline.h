@@ -1,5 +1,6 @@
-// Plays the task lists of all pipeline stages against a clock. A task starts when the rank has done the one before and
-// its input has arrived; what it sends travels in a FIFO channel (one per sender and kind) while the rank goes on.
+// Simulates the task lists of all pipeline stages against a clock. A task starts when the rank has finished the
+// previous one and its input has arrived. Its output travels in a FIFO channel (one per sender and kind) while the
+// rank continues.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,9 +15,9 @@ struct TaskCost {  // seconds
   double weights = 0;   // gradients of parameters: part of the backward task unless the schedule splits it
 };
 
-// When a transfer starts: as soon as it is produced and the channel is free (the receiver has a buffer). Or not before
-// the receiver has come to the task that takes it, or to one shortly before (a receive posted there). Either blocks the
-// channel only.
+// When a transfer starts. buffered: when its data exist and the channel is free (the receiver has a buffer).
+// rendezvous: not before the receiver has reached the task that takes it, or one shortly before (a receive posted
+// there). Either blocks only the channel.
 enum class Send { buffered, rendezvous };
 
 struct PipelineSpec {

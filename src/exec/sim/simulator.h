@@ -1,7 +1,7 @@
-// Computes nothing: adds up flops, bytes and time of a plan from the ops' cost rules. An instruction takes the longer
-// of its arithmetic and its traffic at the hardware's measured rates; a relayout takes its wire bytes over the link.
-// What is on a lane goes on beside the instructions behind it, as if neither slowed the other; its Wait takes what is
-// left.
+// Computes nothing: it adds up flops, bytes and time of a plan from the ops' cost rules. An instruction takes the
+// longer of its arithmetic and its memory traffic at the hardware's measured rates. A relayout takes its wire bytes
+// over the link. Work on a lane overlaps with later instructions without slowing either; its Wait takes the remaining
+// time.
 #pragma once
 #include <map>
 #include <string>

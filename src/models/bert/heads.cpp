@@ -12,8 +12,9 @@
 namespace megalith {
 namespace {
 
-// The stream's position 0, [s,b,h] -> [b,h], on all ranks that share the sequence. As a product with ones and zeros it
-// is a sum over the ranks that split s, of which one has the position. Those of cp have copies, those of tp are alike.
+// Position 0 of the stream, [s,b,h] -> [b,h], on all ranks that share the sequence. As a product with ones and zeros
+// it is a sum over the ranks that split s, one of which has the position. Ranks of cp get copies; those of tp have
+// equal values.
 Value first_position(Parts& p, Value x) {
   Value first = p.data("first_token", accum_of(p.mode.precision.activations));
   if (p.style.sequence_parallel) first = p.b.relayout(first, groups::tensor, split(0));

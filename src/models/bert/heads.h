@@ -4,7 +4,7 @@
 
 namespace megalith {
 
-// x [s,b,h] behind the last norm, table [v,h] -> logits [s,b,v], split over tp.
+// x [s,b,h] after the last norm, table [v,h] -> logits [s,b,v], split over tp.
 Value bert_logits(Parts& parts, Value x, Value table);
 
 // x in the residual stream's layout -> [b,1,2]: which of two segments came first.

@@ -43,7 +43,7 @@ class AttentionBlock {
     qkv = turn("sbjd", qkv, g_ * (r_ + 1));
     Attention op{attention_spec(p_, name_, attention_scale(c_))};
     op.at.groups = g_, op.at.heads_per_group = r_;
-    // Over axes of one rank: the types say what the rest of the model expects, and no data moves.
+    // Over axes of one rank: types become what the rest of the model expects, and no data moves.
     std::vector<Value> ins = {b_.relayout(qkv, groups::context, kSame), p_.rows};
     if (op.at.starts) ins.push_back(b_.relayout(p_.data("document_starts", DType::i32), groups::context, kSame));
     if (op.at.lengths) ins.push_back(p_.lengths);
@@ -89,7 +89,7 @@ class AttentionBlock {
     return rms_norm(b_, letters, x, p_.norm_weight(name_ + name, d_, kOnOwnPart, b_.type(x).dtype), c_.norm_epsilon);
   }
 
-  // Over tensor-parallel ranks the heads are gathered for it, and each rank goes on with its own.
+  // Tensor-parallel ranks gather the heads for it, and continue with their own.
   Value norm_across_heads(const std::string& name, const std::string& letters, Value x) {
     const std::string heads = letters.substr(2);
     const bool query = heads == "grd";

@@ -50,7 +50,7 @@ class LatentAttention {
   }
 
  private:
-  // Keys and values of each head are made of the latent.
+  // Keys and values of each head, from the latent.
   Value expanded(Value q, Value c, Value k_r, Value w) {
     const LatentKeys spread{m_.qk_head_dim, m_.qk_pos_emb_head_dim, m_.v_head_dim};
     const std::vector<Value> keys = b_.add(spread, {einsum(b_, "sbc,gjc->sbgj", c, w), k_r});
@@ -77,7 +77,7 @@ class LatentAttention {
     return einsum(b_, "sbgrc,gvc->sbgrv", heads, up[1]);
   }
 
-  // [s,b,g,r,d], all heads as so many groups.
+  // [s,b,g,r,d], with all heads as this many groups.
   Value regrouped(Value x, i64 groups) {
     const Shape shape = b_.type(x).shape;
     const Value heads = b_.add1(Reshape{"sbgrd->sb(gr)d", {{'g', shape[2]}, {'r', shape[3]}}, {}}, {x});

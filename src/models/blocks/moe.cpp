@@ -76,7 +76,7 @@ class Experts {
   Value w1_, w2_, b1_, b2_;  // no biases: none
 };
 
-// With --moe-latent-size experts see and give fewer numbers than the stream has. x [s,b,h] -> [s,b,l], and back.
+// With --moe-latent-size experts' inputs and outputs are narrower than the stream. x [s,b,h] -> [s,b,l], and back.
 Value to_latent(Parts& p, const std::string& name, Value x) {
   const ModelConfig& c = p.config;
   const i64 l = c.moe.latent_size, h = c.hidden_size;
@@ -92,7 +92,7 @@ Value from_latent(Parts& p, const std::string& name, Value y) {
   return p.biased(name + "fc2_latent_proj", "sbh,h->sbh", einsum(p.b, "sbl,hl->sbh", y, w), {h}, c.add_bias_linear);
 }
 
-// Weights 1 for what is chosen, of p's type.
+// Weights 1 for chosen experts, of p's type.
 Value ones_beside(Builder& b, Value choice, Value p) {
   Type type = b.type(choice);
   type.dtype = b.type(p).dtype;

@@ -57,7 +57,7 @@ struct Parts {
 
   Value cast(Value x, DType dtype);
   Value norm(const std::string& name, Value x);  // [s,b,h], of the stream's layout; the result in compute precision
-  // What a norm of [..,n] in `dtype` scales by; with --apply-layernorm-1p in f32 at least, as 1 + w must not be
+  // The scale of a norm of [..,n] in `dtype`. With --apply-layernorm-1p in f32 at least, because 1 + w must not be
   // rounded.
   Value norm_weight(const std::string& name, i64 n, const Placement& placement, DType dtype);
   Value add_to_stream(Value x, Value y);            // x [s,b,h] of the stream, y [s,b,h]
@@ -67,7 +67,7 @@ struct Parts {
                const Placement& placement = kOnStream);
 };
 
-// x turned by its positions. `op` says which dims of which letters.
+// x rotated by its positions. `op` names the dims of each letter.
 Value rope(Parts& parts, Rope op, Value x);
 
 // x [s,b,g,d] of new tokens in the leaf `name` -> the whole cache [t,b,g,d].
@@ -93,15 +93,15 @@ struct CrossHeads {
 CrossHeads cross_heads(Parts& parts, const std::string& name, Value x, Value memory);
 // Queries of x [s,b,h], keys and values of memory [t,b,h] -> [s,b,h], a sum still partial over tp.
 Value cross_attention_block(Parts& parts, const std::string& name, Value x, Value memory);
-// The same in two programs of a generation: keys and values of the memory go to caches, which stay as they are, and new
-// tokens x attend to them. `length`: of the memory.
+// The same in two programs of a generation: keys and values of the memory go to caches once, and new tokens x attend
+// to them. `length`: of the memory.
 void cache_memory(Parts& parts, const std::string& name, Value memory);
 Value cached_cross_attention(Parts& parts, const std::string& name, Value x, i64 length);
 // The same for x in the residual stream's layout, before to_tensor_parallel().
 Value latent_attention_block(Parts& parts, const std::string& name, Value x);
 // `width`: inside the MLP, with biases if `has_bias`.
 Value mlp_block(Parts& parts, const std::string& name, Value x, i64 width, bool has_bias);
-// A mixture of experts: x [s,b,h] of the stream's layout -> y [s,b,h], of it too.
+// A mixture of experts: x [s,b,h] in the stream's layout -> y [s,b,h], in the same layout.
 Value moe_block(Parts& parts, const std::string& name, Value x);
 
 Act act_of(Activation a);    // of an MLP that is not gated

@@ -44,7 +44,7 @@ class RouterLosses {
         dp_(b_.mesh().n(groups::data)),
         each_(parts.mode.batch / dp_) {}
 
-  // Values that are summed over tokens are of the layer, and recomputed with it; all else is kept.
+  // Values that are summed over tokens belong to the layer, and are recomputed with it; others are kept.
   void add_all(Value choice) {
     layer_ = mixture_layer(p_.config, b_.origin());
     const std::array<double, kRouterLosses> wanted = coefficients(m_);
@@ -70,11 +70,11 @@ class RouterLosses {
     Value& sum = p_.router.sums[size_t(loss)];
     sum = sum ? add(b_, ",->", sum, value) : value;
     if (!p_.mode.tally_layers) return;
-    const double values = loss == kGlobal ? 1 : double(dp_);  // of which it is the sum
+    const double values = loss == kGlobal ? 1 : double(dp_);  // the number of values in the sum
     p_.out.tallies.push_back({loss_tally(kLossNames[loss], layer_), b_.add1(Scale{0, 1 / values}, {value})});
   }
 
-  // What each rank counts of its own tokens, added up: over tp and cp, or over all that have others.
+  // Sums the counts that each rank has of its own tokens: over tp and cp, or over all ranks with other tokens.
   Value counted(Value n, AxisSet over) { return b_.relayout(n, b_.type(n).layout.partial & over, kCopy); }
 
   Value over_rows(Value x) { return b_.add1(Sum{"be->e", b_.type(x).dtype}, {x}); }
@@ -99,7 +99,7 @@ class RouterLosses {
     return product("be,be->", q, counted(n, {groups::context, groups::tensor}), double(seq_), double(each_));
   }
 
-  // The counts of the step's micro-batches so far lie in a leaf of the layer.
+  // A leaf of the layer holds the counts of the step's micro-batches so far.
   Value of_all(Value q, Value n) {
     const Value all = counted(over_rows(n), groups::stage);
     const Value before = b_.leaf({name_ + ".step_counts", b_.type(all), Role::scalar});
@@ -118,7 +118,7 @@ class RouterLosses {
   i64 layer_ = 0;              // mixture_layer()
 };
 
-// What a term is divided by: of how many values it is the sum, counted by one rank.
+// The divisor of a term: the number of values in its sum, counted by one rank.
 Value number_of_values(Parts& p, double values) {
   const Type number{accum_of(p.mode.precision.activations), {}, whole(0)};
   return p.b.relayout(p.b.add1(Scale{0, values}, {p.b.add1(Ones{number}, {})}), groups::data_context, kPartial);

@@ -16,12 +16,12 @@ class TokensOfExperts {
   Value give_back(Value y) const;
 
  private:
-  // The atoms of ep and etp that belong to one dense axis. If that has no atom in edp: all of it, as parts of one rank
-  // do not matter. All of it too where a part of its split can't be gathered separately, as of a zigzag. Then each rank
-  // of edp keeps a share in block order.
+  // The atoms of ep and etp that belong to one dense axis. If none of its atoms is in edp, it is the whole axis:
+  // parts of one rank do not matter. It is also the whole axis if a part of its split cannot be gathered separately,
+  // as with zigzag order. Then each rank of edp keeps a part in block order.
   struct Part {
     AxisSet axes;
-    AxisSet cut;  // those of edp that are split anew
+    AxisSet cut;  // atoms of edp that split again
     State from;   // x's
     Order order;  // of a split
   };

@@ -1,4 +1,4 @@
-// The two ends of a model: the table of words, the weight that makes logits, and their losses.
+// The two ends of a model: the table of words, the weight of the logits, and their losses.
 #pragma once
 #include "models/blocks/parts.h"
 

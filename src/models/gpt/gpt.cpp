@@ -99,7 +99,7 @@ class GptBuilder {
     return layer(fmt::format("decoder.layers.{}.", index), {{}, index}, mixture, x);
   }
 
-  // `at`: where it stands.
+  // `at`: its origin in the model.
   Value layer(const std::string& name, Origin at, bool mixture, Value x) {
     const auto attention_bias = [&](Value y) {
       return p_.biased(name + "self_attention.linear_proj", "sbh,h->sbh", y, {c_.hidden_size}, c_.attention_bias());

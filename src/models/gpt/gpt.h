@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// What the data of a run is like.
+// Properties of a run's data.
 struct GptData {
   bool position_ids = false;     // rope reads them from the data (documents restart at 0)
   bool document_starts = false;  // attention stays inside documents

@@ -56,7 +56,7 @@ class MtpModule {
  private:
   Value data(const char* what, DType dtype) { return p_.data(mtp_data(what, depth_), dtype); }
 
-  // What the step counts, as mean over micro-batches, on all ranks.
+  // The step's count, as mean over micro-batches, on all ranks.
   Value counted(const std::string& name) {
     const DType dtype = accum_of(p_.mode.precision.activations);
     const Value rows = b_.leaf({name + p_.suffix, {dtype, {p_.mode.batch}, {{{{groups::data}}}, {}, {}, {}}}});

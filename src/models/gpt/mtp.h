@@ -10,7 +10,7 @@
 
 namespace megalith {
 
-// What the trunk lends.
+// The parts of the trunk that modules use.
 struct MtpTrunk {
   Value head{};                                           // weight
   std::function<Value(Value)> embed;                      // tokens [s,b] -> the stream [s,b,h]
@@ -20,7 +20,7 @@ struct MtpTrunk {
 
 // The data leaves of depth j, [s,b]: tokens, labels and mask.
 std::string mtp_data(const char* what, i64 depth);
-// Those of all depths, as the host makes them.
+// Inputs of all depths, which the host computes.
 std::vector<DataInput> mtp_inputs(i64 depths);
 std::string mtp_term(i64 depth);  // "mtp_1 loss", as Megatron logs it
 

@@ -7,7 +7,7 @@ namespace megalith {
 
 namespace {
 
-// Positions do not turn what the encoder attends to.
+// The encoder attends without rotary positions.
 ModelConfig config_of_encoder(ModelConfig c) {
   if (c.position_embedding_type == PositionEmbedding::rope) c.position_embedding_type = PositionEmbedding::none;
   c.hidden_dropout = c.retro.encoder_hidden_dropout, c.attention_dropout = c.retro.encoder_attention_dropout;
@@ -43,7 +43,7 @@ class NeighborEncoder {
   }
 
  private:
-  // The norm before the first layer's cross-attention takes the place of the stream.
+  // The norm before the first layer's cross-attention replaces the stream.
   Value layer(i64 index, Value x) {
     const std::string name = fmt::format("{}layers.{}.", name_, index);
     Value y =

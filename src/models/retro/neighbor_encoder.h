@@ -9,7 +9,7 @@ namespace megalith {
 // `ids`. `site`: the key of its dropout.
 Value embed_text(Parts& parts, const std::string& site, const char* tokens, const char* ids, Value table);
 
-// x + what a block gives, y, a sum that is partial over tp. A bias is added once, after the reduction.
+// x plus the output y of a block, a sum that is partial over tp. A bias is added once, after the reduction.
 Value give_to_stream(Parts& parts, const std::string& linear, bool has_bias, Value x, Value y);
 
 // states [s,b,h] of the decoder, normed -> memory [n,(c k),h]. `name`: before the parameters' names. Leaves:

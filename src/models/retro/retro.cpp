@@ -27,7 +27,7 @@ class RetroBuilder {
   }
 
  private:
-  // Attention, in some layers attention to neighbours, and the MLP, each behind its norm and added to the stream.
+  // Attention, in some layers attention to neighbours, and the MLP, each after its norm and added to the stream.
   Value layer(i64 index, Value x) {
     const std::string name = fmt::format("decoder.layers.{}.", index);
     b_.set_origin({"attention", index});

@@ -1,6 +1,6 @@
 // A RETRO (Borgeaud et al. 2022): a GPT some of whose layers attend to neighbours of the text, which were found in a
-// database before. The last token of a chunk and all but the last of the next one see the neighbours of the chunk. So
-// nothing sees what comes behind it. After Megatron's RetroModel.
+// database in advance. The last token of a chunk and all but the last of the next one see the neighbours of the
+// chunk. So no token sees later text. After Megatron's RetroModel.
 #pragma once
 #include "models/config.h"
 #include "models/model.h"

@@ -31,7 +31,7 @@ Value T5Stacks::positions_table(const T5Stack& stack) {
   const i64 g = c_.groups(), r = c_.heads_per_group(), k = c_.t5.relative_attention_num_buckets;
   Parameter table = p.declare(fmt::format("{}_relative_pos_emb.relative_attention_bias.weight", stack.name), {g, r, k},
                               by_group(0, 1), {.std = c_.init_method_std}, ParameterKind::positions);
-  // All pieces with layers of the stack hold it (t5.h tells the places of blocks).
+  // All pieces with layers of the stack hold it (t5.h has the indices of blocks).
   const i64 begin = stack.causal ? c_.num_layers + 1 : 1,
             count = stack.causal ? c_.t5.decoder_num_layers : c_.num_layers;
   for (i64 block = begin; block < begin + count; ++block) table.blocks.push_back(int(block));
@@ -45,13 +45,13 @@ Value T5Stacks::layers(const T5Stack& stack, i64 first, i64 last, Value x, const
   return x;
 }
 
-// What attention sees of its keys.
+// The keys that attention sees.
 void T5Stacks::see(bool causal, Value of_keys, Value table) {
   p.causal = causal, p.lengths = of_keys, p.positions_table = table;
 }
 
-// Attention, cross-attention in the decoder, and the MLP, each behind its norm and added to the stream. Padding stands
-// behind all that exists, so that a causal text needs no lengths.
+// Attention, cross-attention in the decoder, and the MLP, each after its norm and added to the stream. Padding
+// follows all tokens, so a causal text needs no lengths.
 Value T5Stacks::layer(const T5Stack& stack, Value table, i64 index, Value x, const Cross& cross) {
   const std::string name = fmt::format("{}.layers.{}.", stack.name, index);
   Origin at{"attention", index, stack.name};
@@ -71,7 +71,7 @@ Value T5Stacks::layer(const T5Stack& stack, Value table, i64 index, Value x, con
   return give(name + "mlp.linear_fc2", c_.mlp_bias(), x, y);
 }
 
-// x + what a block gives. A bias is added once, after the reduction.
+// x plus the output of a block. A bias is added once, after the reduction.
 Value T5Stacks::give(const std::string& linear, bool has_bias, Value x, Value y) {
   y = p.biased(linear, "sbh,h->sbh", p.to_residual(y), {c_.hidden_size}, has_bias);
   return p.add_to_stream(x, p.dropout(linear, y));

@@ -1,5 +1,5 @@
 // The parts of a T5's graph: both stacks' embeddings and layers, the memory between them, the logits. Whole models,
-// pieces of one, and the programs of a generation are made of them.
+// pieces of one, and the programs of a generation consist of them.
 #pragma once
 #include <functional>
 
@@ -21,7 +21,7 @@ class T5Stacks {
  public:
   explicit T5Stacks(Parts parts) : p(std::move(parts)), b_(p.b), c_(p.config) {}
 
-  // What cross-attention gives: of its name and what it reads. Empty: the stack has none.
+  // The output of cross-attention, from its name and its input. Empty: the stack has none.
   using Cross = std::function<Value(const std::string& name, Value x)>;
 
   // The text of a stack as the stream [s,b,h]. Both texts read the same tables, of words ([v,h]) and of positions.

@@ -87,7 +87,7 @@ class T5Builder {
     return t5_.layers(kT5Encoder, first, last, x);
   }
 
-  // What this piece has of the decoder. memory: of an encoder that ends here.
+  // This piece's part of the decoder. memory: of an encoder that ends here.
   Value decode(Value memory) {
     const bool begins = piece_.first <= at_.decoder;
     p_.seq = c_.t5.decoder_seq_length;
@@ -118,7 +118,7 @@ class T5Builder {
   const ModelConfig& c_;
   const ModelPiece& piece_;
   const T5Places at_;
-  Value table_{}, memory_{};  // memory_: to the piece behind
+  Value table_{}, memory_{};  // memory_: for the next piece
 };
 
 // 0, 1, 2.. of each sequence.
@@ -148,7 +148,7 @@ std::string T5::describe(const ModelPiece& piece) const {
 int T5::messages(int block) const {
   const T5Places at(config_);
   if (block <= 0 || block >= blocks()) return 0;
-  return block > at.decoder && block < at.head ? 2 : 1;  // the memory beside the decoder's stream
+  return block > at.decoder && block < at.head ? 2 : 1;  // the memory and the decoder's stream
 }
 
 std::vector<DataInput> T5::inputs() const {

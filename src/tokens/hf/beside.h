@@ -18,8 +18,8 @@ struct Beside {
       named;               // bos_token and the like, then the model's own tokens, in order
   AddedList extra;         // special tokens without a name
   AddedList listed;        // by id, without the tokens of tokenizer.json
-  bool lists_all = false;  // tokenizer_config.json has added_tokens_decoder: a class that makes the tokenizer anew
-                           // takes its tokens instead of the file's
+  bool lists_all = false;  // tokenizer_config.json has added_tokens_decoder: a class that rebuilds the tokenizer
+                           // uses its tokens instead of the file's
 
   std::string name(std::string_view key) const;  // the token's text; empty if there is none
 };

@@ -1,9 +1,9 @@
-// BERT, and what Megatron's has of it.
+// BERT, and its part of Megatron's BERT.
 #include "ckpt/hf/families/parts.h"
 
 namespace megalith {
 
-// A class for masked language modelling only has neither pooler nor binary head.
+// A class for masked language modelling only, which has neither pooler nor binary head.
 static bool is_masked_lm(const JsonFields& f) {
   const nlohmann::json* list = f.find({"architectures"});
   if (list == nullptr || !list->is_array() || list->empty() || !list->front().is_string()) return false;
@@ -54,7 +54,7 @@ void write_bert(const ModelConfig& m, nlohmann::ordered_json& j) {
   j["attention_probs_dropout_prob"] = m.attention_dropout;
 }
 
-// Untied, the bias that counts is the one beside the head's weight.
+// If untied, the bias of the head counts.
 HfNames bert_names(const ModelConfig& m) {
   HfNames n{.prefix = "bert.", .head = "cls.predictions.decoder", .embedding = "embeddings.word_embeddings"};
   n.positions = "embeddings.position_embeddings", n.token_types = "embeddings.token_type_embeddings";

@@ -16,7 +16,7 @@ static void read_latent_attention(const JsonFields& f, MlaConfig& mla) {
   mla.qk_head_dim = f.size({"qk_nope_head_dim"}, 128);
   mla.qk_pos_emb_head_dim = f.size({"qk_rope_head_dim"}, 64);
   mla.v_head_dim = f.size({"v_head_dim"}, 128);
-  mla.norm_epsilon = 1e-6;  // whatever rms_norm_eps is
+  mla.norm_epsilon = 1e-6;  // for any rms_norm_eps
 }
 
 static void read_attention_and_sizes(const JsonFields& f, ModelConfig& m, i64 max_position_embeddings) {
@@ -48,7 +48,7 @@ static void read_mixtures(const JsonFields& f, ModelConfig& m, const DeepseekExp
   e.layer_freq = dense == 0 ? "1" : fmt::format("([0]*{}+[1]*{})", dense, m.num_layers - dense);
 }
 
-// `best`: experts that make a group's score.
+// `best`: the number of experts in a group's score.
 static void read_expert_groups(const JsonFields& f, MoeConfig& e, i64 groups, i64 chosen, i64 best) {
   groups = f.count({"n_group"}, groups), chosen = f.count({"topk_group"}, chosen);
   if (groups <= 1 || e.num_experts == 0) return;

@@ -1,4 +1,4 @@
-// What config.json says of experts, in the words of qwen2_moe and its descendants.
+// The settings of experts in config.json, with the keys of qwen2_moe and its descendants.
 #include <algorithm>
 
 #include "ckpt/hf/families/parts.h"

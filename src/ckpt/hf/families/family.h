@@ -1,4 +1,4 @@
-// What a family of Hugging Face models is to us. A file a family defines one; families.def lists them all.
+// The description of a family of Hugging Face models. Each family's file defines one; families.def lists them all.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -17,7 +17,7 @@ struct HfNames {
   std::string_view head = "lm_head";   // has no prefix
   std::string_view embedding = "embed_tokens", positions = "", embedding_norm = "", final_norm = "norm";
   std::string_view layers = "layers.";
-  // Of a layer, behind "layers.N.".
+  // In a layer, after "layers.N.".
   std::string_view input_norm = "input_layernorm", mlp_norm = "post_attention_layernorm";
   std::string_view attention_output_norm = "", mlp_output_norm = "";  // for norms after the blocks
   std::string_view qkv = "";                                          // one weight, or three
@@ -25,7 +25,7 @@ struct HfNames {
   std::string_view q_norm = "self_attn.q_norm", k_norm = "self_attn.k_norm", proj = "self_attn.o_proj";
   std::string_view gate = "mlp.gate_proj", up = "mlp.up_proj";  // where the MLP is gated; else fc1
   std::string_view fc1 = "", fc2 = "mlp.down_proj";
-  // Of a mixture; of each expert, behind "layers.N.EXPERTS.E.". Fused: one tensor for all experts' gates and ups, as
+  // In a mixture; in each expert, after "layers.N.EXPERTS.E.". Fused: one tensor for all experts' gates and ups, as
   // transformers 5 has them in memory.
   std::string_view router = "mlp.gate", experts = "mlp.experts.";
   std::string_view expert_gate = "gate_proj", expert_up = "up_proj", expert_fc2 = "down_proj";

@@ -1,4 +1,4 @@
-// Gemma, the first one. Its class takes "gelu" for tanh's approximation, which the weights were trained with.
+// Gemma, the first version. Its class reads "gelu" as tanh's approximation, with which the weights were trained.
 #include "ckpt/hf/families/parts.h"
 
 namespace megalith::families::gemma {

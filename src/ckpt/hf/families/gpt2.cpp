@@ -3,7 +3,7 @@
 
 namespace megalith::families::gpt2 {
 
-// Where a size has two names the common one counts, as in transformers.
+// If a size has two names the common one counts, as in transformers.
 static void read(const JsonFields& f, ModelConfig& m) {
   m.hidden_size = f.size({"hidden_size", "n_embd"});
   m.num_layers = f.size({"num_hidden_layers", "n_layer"});

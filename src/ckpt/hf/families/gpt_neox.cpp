@@ -9,7 +9,7 @@ static void read(const JsonFields& f, ModelConfig& m) {
   m.num_attention_heads = f.size({"num_attention_heads"});
   m.ffn_hidden_size = f.size({"intermediate_size"});
   read_heads(f, m, m.num_attention_heads);
-  // transformers turns so many dims of each head, but keeps heads of hidden_size / num_attention_heads.
+  // transformers rotates this many dims of each head, but heads have hidden_size / num_attention_heads dims.
   const i64 width = f.size({"head_dim"}, m.kv_channels);
   check(width == m.kv_channels,
         "{}: head_dim = {} is not supported; here only hidden_size / num_attention_heads, {}, is", f.where(), width,

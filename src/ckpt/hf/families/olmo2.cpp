@@ -1,4 +1,4 @@
-// OLMo 2: norms of what attention and MLP give, and of all queries and all keys.
+// OLMo 2: norms of the outputs of attention and MLP, and of all queries and all keys.
 #include "ckpt/hf/families/parts.h"
 
 namespace megalith::families::olmo2 {

@@ -1,4 +1,4 @@
-// What families share in reading and writing a config.json.
+// Shared code of families for reading and writing a config.json.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -39,7 +39,7 @@ void read_llama_like(const JsonFields& f, ModelConfig& m, const LlamaDefaults& d
 void require_silu(const JsonFields& f);
 void write_llama_like(const ModelConfig& m, nlohmann::ordered_json& j);
 
-// BERT's, with norms behind the blocks and without.
+// BERT's settings, with norms after the blocks and without.
 void read_bert(const JsonFields& f, ModelConfig& m, bool post_norm);
 void write_bert(const ModelConfig& m, nlohmann::ordered_json& j);
 HfNames bert_names(const ModelConfig& m);

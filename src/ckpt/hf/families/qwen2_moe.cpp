@@ -1,4 +1,4 @@
-// Qwen 2 with experts, and a shared one behind a gate.
+// Qwen 2 with experts, and a gated shared expert.
 #include "ckpt/hf/families/parts.h"
 
 namespace megalith::families::qwen2_moe {

@@ -1,4 +1,4 @@
-// What config.json says of rotary embeddings.
+// The settings of rotary embeddings in config.json.
 #include <algorithm>
 
 #include "ckpt/hf/families/parts.h"
@@ -27,7 +27,7 @@ static void read_llama3(const JsonFields& f, const JsonFields& rope, ModelConfig
   s.original_length = original_length(f, rope, m);
 }
 
-// yarn and longrope: where the factor is absent, that of the lengths; the amplitude, if it is told.
+// yarn and longrope: the factor, by default that of the lengths; the amplitude, if given.
 static void read_lengths(const JsonFields& f, const JsonFields& rope, ModelConfig& m, Kind kind) {
   RopeScaling& s = m.rope_scaling;
   s.kind = kind, s.original_length = original_length(f, rope, m);

@@ -7,7 +7,7 @@ struct Projection {
   const char* name;
   Activation activation;
 };
-// What feed_forward_proj says; "gated-gelu" is GELU's tanh approximation there.
+// The values of feed_forward_proj; "gated-gelu" is GELU's tanh approximation there.
 static constexpr Projection kProjections[] = {{"relu", Activation::relu},
                                               {"gated-gelu", Activation::geglu},
                                               {"gated-silu", Activation::swiglu},

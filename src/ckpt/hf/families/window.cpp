@@ -1,4 +1,4 @@
-// What config.json says of sliding windows.
+// The settings of sliding windows in config.json.
 #include <algorithm>
 
 #include "ckpt/hf/families/parts.h"

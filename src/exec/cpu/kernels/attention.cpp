@@ -76,7 +76,7 @@ Vec<A> exp_live(const Rects& rects, A* scores, int c, Vec<A> m) {
   return sum[0] + sum[1];
 }
 
-// Scores become probabilities up to the factor 1 / sum; what is gathered so far is scaled to the new maximum.
+// Replaces scores by probabilities up to the factor 1 / sum. Earlier sums are scaled to the new maximum.
 template <class A>
 void softmax_step(const AttentionPlan& p, const Rects& rects, Scratch<A>& w) {
   constexpr A inf = std::numeric_limits<A>::infinity();

@@ -1,12 +1,12 @@
-// What attention and its gradient share: the cut of the work into query tiles, and what of a tile of keys a tile of
-// queries sees.
+// Shared code of attention and its gradient: the division of the work into query tiles, and the part of a key tile
+// that a query tile sees.
 //
-// Scores are kept transposed: a row per key, a lane per query. So the mask's bounds, the running maximum and sum and
-// the dropout keys are vectors over queries. Nothing is summed across lanes. Every product is of small_gemm's form,
-// with K or V as the operand read element by element. Their rows are [t, dp], with dp: d rounded up to whole vectors. A
-// key tile is cut into strips of 16 keys; neighbouring strips with the same live query vectors make one Rect. What lies
-// outside of all Rects is masked and never computed. Positions of queries are any; keys are runs of consecutive
-// positions (one run where t is not split), and bounds and tiles are counted from the start of a run.
+// Scores are transposed: a row per key, a lane per query. So the mask's bounds, the running maximum and sum and the
+// dropout keys are vectors over queries, and nothing is summed across lanes. Every product has small_gemm's form, and
+// K or V is the operand that it reads element by element. Their rows are [t, dp], with dp: d rounded up to whole
+// vectors. A key tile is cut into strips of 16 keys. Neighbouring strips with the same live query vectors make one
+// Rect. Everything outside of the Rects is masked and never computed. Queries may have any positions. Keys are runs
+// of consecutive positions (one run if t is not split), and bounds and tiles count from the start of a run.
 #pragma once
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/small_gemm.h"

@@ -1,4 +1,4 @@
-// Kernels of Cut and Join: copies of runs, `inner` elements for each index of the dim that is cut.
+// Kernels of Cut and Join: copies of runs, `inner` elements for each index of the cut dim.
 #include <cstring>
 
 #include "base/threads.h"
@@ -9,7 +9,7 @@ namespace megalith::cpu {
 namespace {
 
 struct Runs {
-  i64 rows;           // all dims before the one that is cut
+  i64 rows;           // all dims before the cut dim
   i64 first, second;  // bytes of a row's parts
 };
 

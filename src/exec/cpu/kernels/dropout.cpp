@@ -15,7 +15,7 @@ constexpr size_t kMaxDims = 8;
 struct DropPlan {
   u64 seed, below;                      // dropped if hash >> 11 is below it
   double keep;                          // 1 / (1 - p)
-  int batch;                            // which dim the sample number stands for
+  int batch;                            // the dim that the sample number replaces
   std::vector<std::vector<i64>> index;  // global, of each dim
   i64 outer, inner;                     // elements of all dims but the last; of the last
 };

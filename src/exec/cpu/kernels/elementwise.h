@@ -30,7 +30,7 @@ double sum_of(const X* x, i64 n) {
   for (i64 i = 0; i < n; ++i) sum += double(x[i]);
   return sum;
 }
-// Four places at once: memory answers faster to several streams.
+// Four streams at once, because memory is faster with several streams.
 template <class X, class W>
 double sum_of_products(const X* x, const W* w, i64 n) {
   const i64 q = n / 4;

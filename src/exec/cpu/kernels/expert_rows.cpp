@@ -3,7 +3,7 @@
 
 namespace megalith::cpu {
 
-// cuts[i + 1] is the first token whose rows do not fit behind those from cuts[i] on.
+// cuts[i + 1] is the first token whose rows do not fit after those from cuts[i] on.
 Kernel prepare(const ExpertParts& op, const KernelContext& context) {
   const Shape choice = context.in_shape(0);
   const i64 tokens = choice[0] * choice[1], k = choice[2], each = op.experts / context.outs[0].shape[1];

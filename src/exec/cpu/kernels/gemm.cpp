@@ -164,13 +164,14 @@ struct GemmRun {
     return moves.lines(rows.begin, r.p + q, rows.size, std::min(of.step, r.k - q));
   }
 
-  // What one task computes: rows [i, i + m) of the block with rows [j, j + n) of the other operand, in the round's
+  // The work of one task: rows [i, i + m) of the block with rows [j, j + n) of the other operand, in the round's
   // terms.
   struct Area {
     i64 i, j, m, n;
   };
 
-  // Where an area's sums go, and c's part, which they are copied to in the end (null: they are there, or not complete).
+  // The destination of an area's sums, and the part of c to which they are finally copied (nullptr: no copy, or the
+  // sums are incomplete).
   struct Goal {
     S* sums;
     i64 row;

@@ -18,7 +18,7 @@ class Gemm {
 
  private:
   struct Blocks {
-    bool b_stays;          // the operand that is packed a block at a time: b, or a
+    bool b_stays;          // which operand is packed a block at a time: b, or a
     i64 block, pieces, k;  // of one round: rows of that block (columns of b), of the other operand, and steps of k
     i64 step;              // of k in one piece of the other operand
     i64 threads;           // at most

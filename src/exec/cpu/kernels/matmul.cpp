@@ -135,8 +135,8 @@ class OneDnn {
   std::shared_ptr<const Primitive> most_, last_;  // one of them where all parts are alike
 };
 
-// Each shape's product is made once and kept: layers share it, and what it takes is there when the process is measured
-// for the plan.
+// The product of each shape is created once and shared by layers. So its memory is included when the process is
+// measured for the plan.
 std::shared_ptr<const OneDnn> shared_product(const GemmSpec& s, bool add) {
   const auto of = [](const Matrix& x) { return std::tuple(x.dtype, x.row, x.col); };
   using Operand = std::tuple<DType, i64, i64>;
@@ -151,8 +151,8 @@ std::shared_ptr<const OneDnn> shared_product(const GemmSpec& s, bool add) {
 
 }  // namespace
 
-// Where oneDNN multiplies bf16 faster than Gemm, which does it in f32: in tiles (AMX), and by the dot products of AMD's
-// CPUs (Zen 4 and later), which have twice the rate of f32. Those of Intel's have no more than that of f32.
+// Where oneDNN multiplies bf16 faster than Gemm, which computes in f32: with tiles (AMX), and with the dot products
+// of AMD CPUs (Zen 4 and later), which have twice the rate of f32. On Intel CPUs dot products are no faster than f32.
 bool has_fast_bf16() {
   const auto has = [isa = unsigned(dnnl::get_effective_cpu_isa())](dnnl::cpu_isa x) {
     return (isa & unsigned(x)) == unsigned(x);

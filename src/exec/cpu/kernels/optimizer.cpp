@@ -25,7 +25,7 @@ struct Arithmetic {
 
 constexpr i64 kNear = kBlock / 4;  // elements that the nearest cache holds of all tensors
 
-// Where a tensor's numbers lie: as S, or as bf16.
+// A tensor's numbers in memory: as S, or as bf16.
 template <class S>
 struct Stored {
   void* at = nullptr;
@@ -135,7 +135,7 @@ bool is_narrow(const KernelContext& context, int in) { return context.ins[size_t
 // Calls f.operator()<S, C>() with the types of the arithmetic and of the copy (S if there is none).
 template <class F>
 Kernel with_types(const Update& op, const KernelContext& context, F&& f) {
-  bool wide = false;  // f64, of all that is not the copy
+  bool wide = false;  // f64, for all tensors but the copy
   for (int i = is_split(context) ? 1 : 0; i < op.scalars_at(); ++i) wide |= context.ins[size_t(i)].dtype == DType::f64;
   check(is_split(context) || (context.ins[0].dtype == DType::f64) == wide, "an update's weights are {}: want {}",
         name_of(context.ins[0].dtype), wide ? "f64" : "f32");

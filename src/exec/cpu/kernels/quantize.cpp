@@ -23,7 +23,7 @@ float largest_code(CodeFormat f) {
   return quant::largest_of(f == CodeFormat::e5m2 ? quant::Fp8::e5m2 : quant::Fp8::e4m3);
 }
 
-// amax: of the box; of_tensor: of the whole tensor, where the op reads it; state: the scale that is kept.
+// amax: of the box; of_tensor: of the whole tensor, if the op reads it; state: the kept scale.
 BoxScale scale_of(const Quantize& op, bool bf16_values, float amax, float of_tensor, float state) {
   const float seen = op.scaling == Scaling::nv ? std::max(amax, of_tensor) : amax;
   const float no_inverse = std::numeric_limits<float>::quiet_NaN();
@@ -93,7 +93,7 @@ class RandomBits {
 
 constexpr bool has_own_amax(Scaling s) { return s == Scaling::power_of_two || s == Scaling::mx || s == Scaling::nv; }
 
-// The scale that is kept, with an amax that is not known before the cast: it is found out here.
+// A kept scale, whose amax is unknown before the cast: the cast computes it.
 template <class X>
 BoxScale scale_by_own_amax(const Quantize& op, const Args& a, i64 n) {
   const float amax = amax_of(a.in<X>(0), n, reinterpret_cast<u32*>(a.workspace));
@@ -148,7 +148,7 @@ Kernel of_boxes(const Quantize& op, const BoxRows& rows, const RandomBits& rando
           [band, n = rows.bands()](const Args& a) { parallel_for(n, 1, [&](i64 i) { band(a, i); }); }};
 }
 
-// What gives codes as they are, also or only transposed. `shape`: of x on this rank.
+// Writes codes in order, transposed, or both. `shape`: of x on this rank.
 Kernel in_orders(const Quantize& op, const Shape& shape, Kernel as_is) {
   if (op.orders == CodeOrders::as_is) return as_is;
   const auto [rows, columns] = matrix_of(shape, op.split);

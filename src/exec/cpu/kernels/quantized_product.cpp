@@ -48,7 +48,7 @@ class Decoder {
 
 constexpr i64 aligned(i64 bytes) { return (bytes + 63) / 64 * 64; }
 
-// An operand's codes in the order that its box and scales are of.
+// An operand's codes in the order of its box and scales.
 class Order {
  public:
   Order(const Type& codes, const Shape& local, Turn turn)
@@ -68,7 +68,7 @@ class Order {
 
  private:
   std::pair<i64, i64> columns_;  // rows and columns of the transpose
-  i64 parts_;                    // of the columns: tokens of a sequence that stand together
+  i64 parts_;                    // of the columns: consecutive tokens of a sequence
   bool turns_;
 };
 

@@ -47,7 +47,8 @@ struct RouteRow {
       if (chosen[size_t(i)]) choice[j++] = i32(i);
   }
 
-  // The chosen scores that p is of, before scaling; p is their softmax, they themselves, or their share of `sum`.
+  // Whether p depends on the chosen scores only, before scaling: their softmax, the scores themselves, or their
+  // fraction of `sum`.
   bool over_chosen() const { return at.score == RouterScore::softmax && !at.pre_softmax; }
   bool over_sum() const { return at.score != RouterScore::softmax && at.topk > 1; }
 

@@ -1,4 +1,4 @@
-// What the router's kernels share: the scores of one token, and the k largest of some numbers.
+// Shared code of the router's kernels: the scores of one token, and the k largest of some numbers.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,7 @@ void softmax_grad(const A* s, i64 n, A* ds) {
   for (i64 i = 0; i < n; ++i) ds[i] = s[i] * (ds[i] - sum);
 }
 
-// The index of the largest x[i] with may[i] that is not chosen yet; ties: the lower i. Always finds one, for any x.
+// The index of the largest x[i] with may[i] that is not chosen yet. Ties: the lower i. It always finds one.
 template <class A>
 i64 choose_largest(const A* x, const u8* may, i64 n, u8* chosen) {
   i64 best = -1;

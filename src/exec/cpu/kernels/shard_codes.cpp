@@ -22,7 +22,7 @@ struct MemberScale {
   float scale, scale_inv;
 };
 
-// state: a scale that is kept; 0: none.
+// state: a kept scale; 0: none.
 MemberScale scale_of_member(float amax, float state, float largest) {
   if (quant::is_infinite(amax)) return {state > 0 ? state : 1, std::numeric_limits<float>::quiet_NaN()};
   const float scale = state > 0 ? state : quant::current_scale(amax, largest, {});

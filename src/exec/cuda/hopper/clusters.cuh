@@ -1,4 +1,5 @@
-// Clusters: blocks that run at the same time on neighbouring multiprocessors and reach each other's shared memory.
+// Clusters: blocks that run at the same time on neighbouring multiprocessors and can access each other's shared
+// memory.
 #pragma once
 #include "exec/cuda/hopper/copies.cuh"
 
@@ -10,11 +11,11 @@ __device__ inline int cluster_rank() {
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
-// All threads of all blocks of the cluster.
+// Synchronizes all threads of all blocks of the cluster.
 __device__ inline void cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
-// Arrives at the barrier that block `rank` has where this block has b.
+// Arrives at block `rank`'s instance of the barrier b.
 __device__ inline void arrive(u64* b, int rank) {
   asm volatile(
       "{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;\n"
@@ -22,7 +23,7 @@ __device__ inline void arrive(u64* b, int rank) {
       "r"(rank)
       : "memory");
 }
-// Announces 32 bytes to block `rank`'s barrier, arrives there, and writes them to where `to` is in that block.
+// Announces 32 bytes to block `rank`'s barrier, arrives there, and writes the bytes to `to` in that block.
 __device__ inline void send(void* to, const int4 (&x)[2], u64* b, int rank) {
   asm volatile(
       "{.reg .b32 there, done; mapa.shared::cluster.u32 there, %0, %2; mapa.shared::cluster.u32 done, %1, %2;\n"
@@ -34,7 +35,8 @@ __device__ inline void send(void* to, const int4 (&x)[2], u64* b, int rank) {
       "r"(x[1].z), "r"(x[1].w)
       : "memory");
 }
-// A box to the same place, with its bytes told to the same barrier, of each block whose bit `blocks` has.
+// Loads a box to the same address in each block whose bit is set in `blocks`. Each block's instance of the barrier
+// gets its bytes.
 __device__ inline void load_box_to_all(void* to, const CUtensorMap& map, int column, int row, int layer, u64* done,
                                        int blocks) {
   asm volatile(

@@ -1,24 +1,24 @@
-// Products of a warpgroup on Hopper's tensor cores (4 warps, 64 rows: a warp has 16 of them), as functions. Factors in
-// shared memory are boxes as hopper/copies.cuh has them.
+// Products of a warpgroup on Hopper's tensor cores, as functions. A warpgroup has 4 warps and 64 rows, 16 for each
+// warp. Factors in shared memory are boxes as in hopper/copies.cuh.
 #pragma once
 #include "exec/cuda/hopper/copies.cuh"
 
 namespace megalith::cuda::hopper {
 
-// A factor in shared memory, as the tensor cores are told of it: 8 rows of a box are 1024 bytes; `across` are the bytes
-// from a box to the one with the next 64 columns, used where a product's rows of sums (N) lie along the columns.
+// The tensor cores' descriptor of a factor in shared memory. 8 rows of a box are 1024 bytes. `across`: bytes from a
+// box to the one with the next 64 columns. It is used if the rows of the sums (N) lie along the columns.
 __device__ inline u64 factor(unsigned address, int across) {
   return u64(address & 0x3ffff) >> 4 | u64(across >> 4) << 16 | u64(1024 >> 4) << 32 | u64(1) << 62;
 }
 
 __device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ inline void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Until at most kLeft of the committed groups are unfinished.
+// Waits until at most kLeft of the committed groups are unfinished.
 template <int kLeft>
 __device__ inline void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kLeft) : "memory");
 }
-// Keeps the compiler from moving accesses to registers that products write or read across this point.
+// Prevents the compiler from moving accesses to registers of products across this point.
 template <int N>
 __device__ inline void pin(float (&c)[N]) {
 #pragma unroll
@@ -32,9 +32,9 @@ __device__ inline void pin(unsigned (&a)[N][4]) {
     for (int k = 0; k < 4; ++k) asm volatile("" : "+r"(a[i][k])::"memory");
 }
 
-// c (+)= a b for 16 of the summed index; `a` in shared memory with that index along the columns, or in registers. b's
-// lies along its columns, or along its rows if kDown. c, of 64 x N: element 4j + e is of row l/4 + 8 (e/2) of the
-// warp's 16 and column 8j + 2 (l%4) + e%2, l the lane.
+// c (+)= a b for 16 values of the summed index. `a` is in registers, or in shared memory with that index along its
+// columns. b has it along its columns, or along its rows if kDown. c is 64 x N. In lane l, element 4j + e has row l/4
+// + 8 (e/2) of the warp's 16, and column 8j + 2 (l%4) + e%2.
 template <bool kDown>
 __device__ inline void wgmma(float (&c)[32], u64 a, u64 b, int add) {
   asm volatile(
@@ -84,7 +84,7 @@ __device__ inline void wgmma(float (&c)[64], const unsigned (&a)[4], u64 b, int 
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(int(kDown)));
 }
 
-// The same of 64 x 256, with both factors in shared memory; a's index of the sum lies along its rows if kDownA.
+// The same for 64 x 256 with both factors in shared memory. a has the summed index along its rows if kDownA.
 template <bool kDownA, bool kDownB>
 __device__ inline void wgmma(float (&c)[128], u64 a, u64 b, int add) {
   asm volatile(

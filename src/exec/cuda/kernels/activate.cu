@@ -21,7 +21,7 @@ struct ActivateGradPointers {
   T *dx, *y;
 };
 
-// dx and y, as map_kernel does it.
+// dx and y, in the form of map_kernel.
 template <class F, int N, int U, class T>
 static __global__ void __launch_bounds__(kMapThreads) grad_with_output_kernel(i64 n, const ActivateGradPointers<T> p) {
   const i64 first = i64(blockIdx.x) * (U * kMapThreads) + threadIdx.x, end = n / N, rest = end * N + threadIdx.x;
@@ -41,8 +41,8 @@ static void launch_with_output(const ActivateLaunch& l, const ActivateGradPointe
   grad_with_output_kernel<F, N, U><<<blocks, kMapThreads, 0, stream>>>(l.n, p);
 }
 
-// 32 threads lie across packs of columns, kDown down the rows of a chunk.
-constexpr int kAcross = 32, kDown = 8, kRows = 4;  // kRows: of a thread, on their way at once
+// 32 threads are next to each other along packs of columns, and kDown along the rows of a chunk.
+constexpr int kAcross = 32, kDown = 8, kRows = 4;  // kRows: rows of a thread in flight at once
 
 template <class F, class T, int N>
 struct ColumnSums {

@@ -15,7 +15,7 @@ constexpr float kCubic = kTwiceRoot * 0.044715f;
 template <bool kPrecisely>
 struct Gelu {
   static __device__ float value(float x) {
-    // fminf and fmaxf drop a NaN, the product with x brings it back
+    // fminf and fmaxf drop a NaN; the product with x restores it
     return x * normal_distribution<kPrecisely>(x).cdf;
   }
   static __device__ float slope(float x) {

@@ -1,5 +1,5 @@
-// A thread makes packs of the result along its innermost loop. The small operand is gathered, or read as a pack where
-// it runs along too (a bias of the last dims).
+// A thread computes packs of the result along its innermost loop. It gathers the small operand, or reads it as packs
+// if its innermost stride is 1 (a bias of the last dims).
 #include "exec/cuda/kernels/add.h"
 
 #include "exec/cuda/kernels/elementwise.cuh"
@@ -26,7 +26,7 @@ __device__ inline Numbers<S, N> small_numbers(const Strided& s, const Y* y, i64 
   return out;
 }
 
-// z = x + y, or z = y where there is no x.
+// z = x + y, or z = y without x.
 template <class Z, class Y, int N, bool kHasX>
 static __global__ void __launch_bounds__(kMapThreads)
     strided_kernel(const __grid_constant__ Strided s, const Z* x, const Y* y, Z* z) {

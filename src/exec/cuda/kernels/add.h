@@ -5,9 +5,9 @@
 
 namespace megalith::cuda {
 
-// x lies like z, dense. Both f32 or bf16, in any mixture, or both f64.
+// x has the layout of z, dense. Both f32 or bf16, in any mixture, or both f64.
 struct AddLaunch {
-  DType x, y;  // z is of x's type
+  DType x, y;  // z has x's type
   i64 n = 0;   // elements of z
   bool flat = false;
   LoopTable loops;  // unless flat: operand 0 is y, operand 1 is z

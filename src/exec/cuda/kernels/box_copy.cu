@@ -9,7 +9,7 @@ struct Memories {
   std::byte* at[3];
 };
 
-// The kEach words of a thread lie a block's width apart, and all are loaded before the first is stored.
+// The kEach words of a thread are a block's width apart. All are loaded before the first is stored.
 template <class Word>
 static __device__ void copy_words(const BoxCopy& c, const std::byte* from, std::byte* to, u32 first) {
   Word words[BoxCopies::kEach];

@@ -10,7 +10,7 @@ namespace megalith::cuda {
 namespace {
 
 struct CutSizes {
-  i64 rows, first, second;  // rows: all dims before the one that is cut; elements of a row's parts
+  i64 rows, first, second;  // rows: all dims before the cut dim; elements of a row's parts
   i64 both() const { return first + second; }
 };
 
@@ -25,7 +25,7 @@ CutSizes cut_sizes(const std::string& x, char at, i64 first, i64 second, const S
 
 }  // namespace
 
-// The second result stands where a list has its workspace.
+// The second result takes the place of a list's workspace.
 Kernel prepare(const Cut& op, const KernelContext& context) {
   const CutSizes n = cut_sizes(op.x, op.at, op.first, op.second, context.in_shape(0));
   const i64 element = size_of(context.ins[0].dtype);

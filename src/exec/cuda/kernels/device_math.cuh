@@ -1,5 +1,5 @@
-// Functions of f32 that cost few instructions: an element of bf16 passes in the time of about thirty. `kPrecise` (for
-// f32 data): the exponential within 2 ulp; otherwise within 2^-21 for results that matter beside 1.
+// f32 functions of few instructions: the memory time of a bf16 element allows about thirty. `kPrecise` (for f32
+// data): the exponential is within 2 ulp. Otherwise it is within 2^-21 for results that are added to numbers near 1.
 #pragma once
 #include <type_traits>
 
@@ -17,7 +17,7 @@ __device__ inline float exp2_fast(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-__device__ inline float reciprocal(float x) {  // within 1 ulp; 0 of an infinity
+__device__ inline float reciprocal(float x) {  // within 1 ulp; 0 for infinity
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
@@ -45,12 +45,12 @@ __device__ inline Logistic logistic(float x) {
   return {x > 0 ? d : e * d, x > 0 ? e * d : d};
 }
 
-// The normal distribution: cdf(x) = P(X < x), in the lower tail too, and its density.
+// The normal distribution: cdf(x) = P(X < x), also in the lower tail, and its density.
 struct Normal {
   float cdf, density;
 };
-// cdf(-z) = e^(-z^2 / 2) t P(t), t = 1 / (1 + 0.3 z), for z = |x|; P fitted to a relative error of 1.5e-7. What z * z
-// loses in rounding is given back to the exponential.
+// cdf(-z) = e^(-z^2 / 2) t P(t), t = 1 / (1 + 0.3 z), for z = |x|. P is fitted to a relative error of 1.5e-7. The
+// exponential includes the rounding error of z * z.
 template <bool kPrecisely>
 __device__ inline Normal normal_distribution(float x) {
   const float z = fminf(fabsf(x), 15.0f), square = z * z;

@@ -1,7 +1,7 @@
 // An element's hash is mix() of the hash of its row (all dims but the last) and of its index in the last dim. A block
-// makes its rows' hashes first; a thread then keeps to one pack of columns. Hashing costs as much as memory does, so
-// the last mix is spelled out in 32-bit words: indices are below 2^31, so that adding mix()'s constant, whose low word
-// is below 2^31 too, never carries, and the high word is the row's.
+// computes its rows' hashes first; each thread then has one pack of columns. Hashing costs as much as memory, so the
+// last mix is written in 32-bit words. Indices are below 2^31, and so is the low word of mix()'s constant. Their sum
+// never carries, so the high word is the row's.
 #include "exec/cuda/kernels/dropout.h"
 
 #include <algorithm>

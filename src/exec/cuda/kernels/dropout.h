@@ -10,7 +10,7 @@ struct DropoutLaunch {
   DType x;
   u64 seed, below;  // dropped if hash >> 11 is below it
   float keep;       // 1 / (1 - p)
-  int dims, batch;  // how many there are; the one that the sample number stands for
+  int dims, batch;  // number of dims; the dim that the sample number replaces
   Indices index[kMostDims];
   i64 outer, inner;  // elements of all dims but the last; of the last
   bool packs;        // of 16 bytes: whether inner divides into them

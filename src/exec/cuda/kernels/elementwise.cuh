@@ -1,5 +1,6 @@
-// y[i] = f(x[i]...) over dense arrays, 16 bytes at a time with several loads in flight, odd elements at the end one by
-// one by the same arithmetic. y may be one of the x: a thread has read what it overwrites.
+// y[i] = f(x[i]...) over dense arrays, 16 bytes at a time, with several loads in flight. Elements that fill no pack
+// follow one by one, with the same arithmetic. y may be one of the x: a thread reads an element before it overwrites
+// it.
 #pragma once
 #include "exec/cuda/kernels/pack.cuh"
 
@@ -7,7 +8,7 @@ namespace megalith::cuda {
 
 constexpr int kMapThreads = 256;
 
-// A thread's packs of one operand: number first, first + kMapThreads, ... below `end`.
+// A thread's packs of one operand: numbers first, first + kMapThreads, ... below `end`.
 template <class T, int N, int U>
 struct Packs {
   Pack<T, N> at[U];
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(kMapThreads) map_kernel(i64 n, F f, Y* y, cons
   if (blockIdx.x == 0 && rest < n) y[rest] = convert<Y>(f(convert<S>(x[rest])...));
 }
 
-// All pointers must be multiples of 16 bytes. f: a struct that holds numbers, with a __device__ operator().
+// All pointers must be multiples of 16 bytes. f: a struct of numbers with a __device__ operator().
 template <class F, class Y, class... X>
 void launch_map(cudaStream_t stream, i64 n, const F& f, Y* y, const X*... x) {
   if (n == 0) return;

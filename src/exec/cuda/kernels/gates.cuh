@@ -33,7 +33,7 @@ __device__ inline Numbers<float, N> gated(const Numbers<float, N>& gate, const N
   return y;
 }
 
-// The same, and with d, the cotangent of y, those of gate and up.
+// The same. With d, the cotangent of y: the cotangents of gate and up.
 template <int N>
 struct GatedSlopes {
   Numbers<float, N> dgate, dup, y;

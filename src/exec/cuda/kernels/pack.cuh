@@ -1,5 +1,5 @@
-// N neighbouring elements that are loaded and stored in 16-byte words where they fill them. They stay words until they
-// are used: the compiler would otherwise take bf16 numbers apart one by one, at the load and at the store.
+// N consecutive elements, loaded and stored as 16-byte words if they fill them. They stay words until their use:
+// otherwise the compiler would unpack bf16 numbers one by one at the load and at the store.
 #pragma once
 #include <algorithm>
 #include <type_traits>
@@ -8,7 +8,7 @@
 
 namespace megalith::cuda {
 
-// Between any two element types; bf16 goes through float.
+// Converts between any two element types; bf16 goes through float.
 template <class To, class From>
 __device__ inline To convert(From x) {
   if constexpr (std::is_same_v<From, __nv_bfloat16> && !std::is_same_v<To, __nv_bfloat16>)
@@ -17,11 +17,11 @@ __device__ inline To convert(From x) {
     return To(x);
 }
 
-// The type that arithmetic on all of T runs in: f64 if one of them is, else f32.
+// The type of arithmetic on all of T: f64 if one of them is f64, else f32.
 template <class... T>
 using arithmetic_t = std::common_type_t<accum_t<T>...>;
 
-// Elements of the widest type that fill 16 bytes.
+// The number of elements of the widest type in 16 bytes.
 template <class... T>
 constexpr int kPackSize = 16 / int(std::max({sizeof(T)...}));
 
@@ -37,7 +37,7 @@ struct Pack {
   Word words[kWords];
 };
 
-// Numbers to compute with.
+// The elements as numbers to compute with.
 template <class S, int N>
 struct Numbers {
   S x[N];
@@ -116,7 +116,7 @@ __device__ inline Pack<T, N> packed(const float (&x)[N]) {
   return pack<T>(v);
 }
 
-// Elements `at`, at + 1, .. of a vector that is f32 or else bf16, widened.
+// Elements `at`, at + 1, .. of a vector in f32 or bf16, as f32.
 template <int N>
 __device__ inline void load_widened(const void* from, DType dtype, i64 at, float (&to)[N]) {
   if (dtype == DType::f32)
@@ -125,7 +125,7 @@ __device__ inline void load_widened(const void* from, DType dtype, i64 at, float
     unpack(load_pack<N>(static_cast<const __nv_bfloat16*>(from) + at), to);
 }
 
-// f.template operator()<T>() with T f32 or bf16, which prepare() has checked.
+// f.template operator()<T>() with T f32 or bf16; prepare() has checked the type.
 template <class F>
 void dispatch_activation(DType t, F&& f) {
   if (t == DType::bf16) return f.template operator()<__nv_bfloat16>();

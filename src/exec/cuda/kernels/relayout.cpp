@@ -1,7 +1,7 @@
-// Relayouts between GPUs. Gathers and reductions need their parts one behind another, each as it lies in its rank's
-// memory; only where the whole is laid out in another way are they copied, box by box. All-to-all sends what two ranks
-// have in common (mesh/pieces.h), packed where it is not one piece. Sums add in NCCL's order, which is the same in
-// every run, in the value's own precision.
+// Relayouts between GPUs. Gathers and reductions need their parts one after another, each in its rank's memory
+// layout. Only if the whole has another layout are they copied, box by box. All-to-all sends the intersection of two
+// ranks (mesh/pieces.h), packed if it is not contiguous. Sums add in NCCL's order, which is the same in every run, in
+// the value's own precision.
 #include <utility>
 
 #include "exec/cuda/comms.h"
@@ -87,8 +87,8 @@ class Mover {
     i64 bytes;
   };
 
-  // What rotates lies as one piece in both memories. Of what is sent to all, only some places may have to be packed:
-  // workspace is planned for all that there is, as it must be enough for each of them.
+  // A rotated value is contiguous in both memories. In an all-to-all only some messages may need packing. Workspace
+  // is planned for all of them, because it must suffice on each rank.
   void route_messages() {
     i64 taken = 0;  // of the workspace
     const auto packed = [&](i64 bytes) {

@@ -1,6 +1,6 @@
-// A block works on one position, or on several if their rows are few: it makes their cosines and sines in shared memory
-// and turns all heads (and, where positions are the indices, the whole batch) by them. The angle is made in f64, in
-// half turns, and reduced to one turn there, so that f32 has it to half a unit in the last place at any position.
+// A block has one position, or several if their rows are few. It computes their cosines and sines in shared memory,
+// and rotates all heads by them. If positions are the indices, it rotates the whole batch. The angle is computed in
+// f64, in half turns, and reduced to one turn. So f32 has it to half a unit in the last place at any position.
 #include "exec/cuda/kernels/rope.h"
 
 #include <algorithm>
@@ -20,14 +20,15 @@ struct RopeArgs {
   const void* x;
   const i32* positions;
   void* y;
-  i64 places;         // with a position of their own: s, or s b with positions as input
-  int batches;        // that share a place: b, or 1
-  int heads;          // that are visited: all, or in place those that turn
-  int each, most;     // places a block, batches of them
-  int pieces, along;  // of a row of d: N elements of each half that turn together, or N that pass; threads for them
+  i64 places;      // number of positions: s, or s b with positions as input
+  int batches;     // that share a position: b, or 1
+  int heads;       // of the loop: all, or those that rotate if in place
+  int each, most;  // positions a block, batches of them
+  int pieces,
+      along;  // of a row of d: N elements of each half that rotate together, or N that are copied; threads for them
 };
 
-// The cosines of the block's places [places][half], then the sines.
+// The cosines of the block's positions [places][half], then the sines.
 __device__ inline void make_turns(const RopeArgs& a, i64 first, int places, float* turns) {
   const int half = a.l.half, n = places * half;
   for (int j = threadIdx.x; j < n; j += kThreads) {
@@ -42,7 +43,7 @@ __device__ inline void make_turns(const RopeArgs& a, i64 first, int places, floa
   }
 }
 
-// A thread's way over a block's rows: always the same piece of a row, every so many heads, batches and places.
+// A thread's loop over a block's rows: always the same piece of a row, over heads, batches and positions.
 class RopeWalk {
  public:
   __device__ RopeWalk(const RopeArgs& a, int batches)
@@ -74,10 +75,10 @@ struct RopePiece {
   Pack<T, N> low, high;
   i64 at = -1;         // of its first element; -1: none
   int place = 0;       // of the block's
-  bool turns = false;  // if not, low passes, and high if it is there
+  bool turns = false;  // otherwise low is copied, and high if it exists
 };
 
-// Where the block begins.
+// The block's first element.
 struct RopeStart {
   i64 place;
   int places, batch, batches;
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(kThreads, 4) rope_kernel(const __grid_constant
 #pragma unroll
     for (RopePiece<T, N>& p : batch) p = load_piece<T, N>(a, start, walk);
   };
-  load();  // on its way meanwhile
+  load();  // loads meanwhile
   make_turns(a, start.place, start.places, turns);
   __syncthreads();
   for (; batch[0].at >= 0; load())
@@ -140,8 +141,9 @@ __global__ void __launch_bounds__(kThreads, 4) rope_kernel(const __grid_constant
     for (const RopePiece<T, N>& p : batch) store_piece(a, turns, walk.piece(), p);
 }
 
-// Pairs of neighbours: a block has one place, its threads go through the pairs of all heads and batches. What passes is
-// there only if it goes to another place: dims before the pairs, then those behind them, two by two.
+// Pairs of neighbours: a block has one position, and its threads loop over the pairs of all heads and batches.
+// Elements without rotation are copied, in twos, only if the output is another tensor: dims before the pairs, then
+// those after them.
 template <class T>
 __global__ void __launch_bounds__(kThreads) neighbours_kernel(const __grid_constant__ RopeArgs a) {
   extern __shared__ __align__(16) float turns[];

@@ -1,6 +1,6 @@
-// Columns: 32 threads lie across packs of columns, 8 down the rows of a chunk; each adds kRowsInF32 rows (and up to
-// three more at the end) in f32 before they go into f64. Runs are added in f64 at once. Partial sums: [chunks,
-// outputs].
+// Columns: 32 threads are next to each other along packs of columns, and 8 along the rows of a chunk. Each thread
+// adds kRowsInF32 rows (and up to three more at the end) in f32, and then adds these to f64. Runs are added in f64
+// directly. Partial sums: [chunks, outputs].
 #include "exec/cuda/kernels/sum.h"
 
 #include "exec/cuda/kernels/elementwise.cuh"
@@ -11,7 +11,7 @@ namespace megalith::cuda {
 enum { kX = 0, kY = 1 };
 constexpr int kAcross = 32, kDown = 8, kRowsInF32 = 60, kUnroll = 4;
 
-// Where x has the i-th term of an output. kOneLoop: the terms are one loop.
+// The position in x of the i-th term of an output. kOneLoop: the terms are one loop.
 template <bool kOneLoop>
 __device__ inline i64 term(const SumLaunch& l, i64 i) {
   return kOneLoop ? i * l.summed.stride[0][kX] : offsets(l.summed, i).at[kX];
@@ -72,7 +72,7 @@ static __global__ void __launch_bounds__(kAcross* kDown, 3)
   }
 }
 
-// sums += U packs of x, each `step` elements behind the one before.
+// sums += U packs of x, each `step` elements after the previous one.
 template <int U, class X>
 __device__ inline void add_packs(const X* x, i64 step, double (&sums)[4]) {
   constexpr int N = kPackSize<X>;
@@ -87,7 +87,7 @@ __device__ inline void add_packs(const X* x, i64 step, double (&sums)[4]) {
   }
 }
 
-// The sum of a chunk of one output's terms by `width` threads, of which this is number `lane`.
+// The sum of a chunk of one output's terms by `width` threads; this thread is number `lane`.
 template <class X>
 __device__ inline double sum_chunk(const SumLaunch& l, const X* x, i64 begin, i64 end, int lane, int width) {
   constexpr int N = kPackSize<X>;
@@ -112,7 +112,7 @@ static __global__ void __launch_bounds__(256)
   const bool warp = l.terms <= kShortRun;
   const i64 output = warp ? i64(blockIdx.x) * 8 + threadIdx.x / 32 : i64(blockIdx.x);
   const i64 begin = blockIdx.y * l.chunk, end = min(l.terms, begin + l.chunk);
-  if (output >= l.outputs) return;  // whole warps, and only where there is no block_sum()
+  if (output >= l.outputs) return;  // whole warps return, and only without a block_sum()
   const X* from = x + offsets(l.kept, output).at[kX];
   const int lane = warp ? threadIdx.x % 32 : threadIdx.x;
   double sum = sum_chunk(l, from, begin, end, lane, warp ? 32 : 256);

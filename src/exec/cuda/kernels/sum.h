@@ -6,7 +6,7 @@
 namespace megalith::cuda {
 
 void launch(const SumLaunch& l, const void* x, void* y, void* workspace, cudaStream_t stream);
-// Where fits_hopper(): bf16 to f32 or bf16, the rows one behind another.
+// If fits_hopper(): bf16 to f32 or bf16, with contiguous rows.
 void launch_hopper(const SumLaunch& l, const void* x, void* y, cudaStream_t stream);
 
 // The end of sums whose chunks another kernel has written (column_sums()).

@@ -1,6 +1,6 @@
-// Sums of the columns of [rows, columns] in bf16 on Hopper, in one kernel: a cluster of blocks has all rows of its
-// columns, each block an even part of them, and the blocks read each other's sums from shared memory. So nothing goes
-// through the workspace, and no second kernel is launched for what is a few microseconds' work.
+// Sums of the columns of [rows, columns] in bf16 on Hopper, in one kernel. A cluster of blocks has all rows of its
+// columns, divided equally over its blocks. The blocks read each other's sums from shared memory. So there is no
+// workspace and no second kernel, for work of a few microseconds.
 #include "exec/cuda/hopper/copies.cuh"
 #include "exec/cuda/kernels/pack.cuh"
 #include "exec/cuda/kernels/sum.h"
@@ -50,7 +50,7 @@ __device__ inline void cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// A block's threads are `across` by kThreads / across: so many packs of columns, and every so many-th row.
+// A block has `across` x kThreads / across threads: `across` packs of columns, and every (kThreads / across)-th row.
 template <class Y>
 __global__ void __launch_bounds__(kThreads, 3)
     cluster_sums_kernel(const __nv_bfloat16* x, i64 columns, int rows, int chunk, int across, Y* y) {
@@ -77,14 +77,14 @@ __global__ void __launch_bounds__(kThreads, 3)
     for (int b = 0; b < kBlocks; ++b) sum += read(sums, c, b);
     y[column] = convert<Y>(sum);
   }
-  cluster_barrier();  // shared memory stays until all have read it
+  cluster_barrier();  // a block must keep its shared memory until all have read it
 }
 
 }  // namespace
 
 void launch_hopper(const SumLaunch& l, const void* x, void* y, cudaStream_t stream) {
-  // 8 packs make the 128 bytes that memory is read in; with 16 of them wide rows still get blocks for all
-  // multiprocessors at once, and fewer of them.
+  // 8 packs fill the 128 bytes of a memory access. With 16 of them wide rows still give blocks to all multiprocessors
+  // at once, with fewer blocks.
   const int across = l.columns <= 2112 ? 8 : 16, chunk = blocks_for(l.terms, kBlocks);
   cudaLaunchAttribute cluster;
   cluster.id = cudaLaunchAttributeClusterDimension;

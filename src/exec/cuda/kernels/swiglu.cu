@@ -63,7 +63,7 @@ static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, 
   }
 }
 
-// Calls g with the gate's function, the element type and the size of the packs that f divides into.
+// Calls g with the gate's function, the element type, and the size of the packs that divides f.
 template <class F>
 static void with_packs(const SwigluLaunch& l, F&& g) {
   if (l.rows * l.f == 0) return;

@@ -15,9 +15,9 @@ namespace megalith::cuda {
 
 namespace {
 
-// Blocks that a transfer runs on, each taking a multiprocessor from what runs beside it, and 20 MiB. In line nothing
-// does: as many as bring more. On a lane more would be faster, but cost the products beside them more than they gain
-// (docs/notes/multi-gpu.md). On links between stages they mostly wait, four links at a time.
+// Blocks of a transfer. Each one takes 20 MiB, and a multiprocessor from concurrent work. In line there is no such
+// work, so it has as many as help. On a lane more blocks would be faster, but cost concurrent products more than they
+// gain (docs/notes/multi-gpu.md). Links between stages mostly wait, four links at a time.
 constexpr int kLineBlocks = 32, kLaneBlocks = 24, kLinkBlocks = 2;
 constexpr int kOldest = NCCL_VERSION(2, 19, 1);
 

@@ -13,7 +13,7 @@ namespace megalith::cuda {
 
 namespace {
 
-// What is added to the product: nothing, y itself or c; and the bias, if there is one.
+// The terms that are added to the product: none, y itself or c; and the bias, if there is one.
 struct Adds {
   bool accumulate, starts, plus, bias;
 
@@ -61,7 +61,7 @@ std::optional<Kernel> by_library(const Einsum& op, const EinsumPlan& plan, Adds 
   return Kernel{gemm->workspace(), run, tune};
 }
 
-// Where b's copies stand one below the other.
+// Three copies of b, one below the other.
 void copy_thrice(const std::byte* b, std::byte* to, i64 bytes, cudaStream_t stream) {
   for (i64 at : {i64{0}, bytes, 2 * bytes})
     check_cuda(cudaMemcpyAsync(to + at, b, size_t(bytes), cudaMemcpyDeviceToDevice, stream), "[einsum] copies");
@@ -114,7 +114,7 @@ EinsumLoops loops_of(const std::vector<Loop>& loops) {
   return all;
 }
 
-// bias_n: numbers of the bias, which is of y's last letters.
+// bias_n: elements of the bias, which covers y's last letters.
 Kernel by_loops(const EinsumOperands& operands, Adds adds, i64 bias_n) {
   for (DType t : operands.dtypes)
     check(t == DType::f32 || t == DType::bf16 || t == DType::f64,

@@ -1,5 +1,5 @@
-// Sums of products over any loops, for what is no matrix product of the library's: y[o] = sum over i of x[o,i] w[o,i],
-// + plus[o], + bias[o mod bias_n]. Sums and products in f64. Also: random numbers to measure products with.
+// Sums of products over any loops, for cases that the library's matrix product lacks: y[o] = sum over i of x[o,i]
+// w[o,i], + plus[o], + bias[o mod bias_n]. Sums and products are f64. Also random numbers for measuring products.
 #pragma once
 #include "exec/cuda/device.h"
 

@@ -93,7 +93,7 @@ void Gemm::Library::describe(const View& lt_a, const View& lt_b, const View& lt_
   check_blas(y.make(s.c.dtype, lt_y, problem.batch, y_stride), "describing y", key);
 }
 
-// The library's own list, best first as it believes; none if it has no kernel for this.
+// The library's own list, in its order of preference. Empty if it has no kernel.
 void Gemm::Library::suggest() {
   LibraryPreference p;
   check_blas(cublasLtMatmulPreferenceCreate(&p.it), "looking for algorithms", key);
@@ -147,7 +147,7 @@ cublasStatus_t Gemm::Library::enqueue(const GemmArgs& args, const cublasLtMatmul
                         args.stream);
 }
 
-// What decides how much power an algorithm takes: types, orientations, tiles; not the sizes.
+// The properties that determine an algorithm's power: types, orientations, tiles; not the sizes.
 std::string Gemm::Library::name_of_way(const cublasLtMatmulAlgo_t& algo) const {
   const GemmSpec& s = problem.spec;
   return fmt::format("{} {} {} {} {} {} {}", name_of(s.a.dtype), name_of(s.b.dtype), name_of(s.c.dtype), s.a.col == 1,
@@ -238,8 +238,8 @@ int Gemm::add_variants() {
 void Gemm::run(const GemmArgs& args) const { check_blas(lt_->enqueue(args, lt_->algorithm), "running", lt_->key); }
 
 void Gemm::tune(const GemmArgs& args) {
-  // Another rank's choices may have come since this was made, and go before those of this rank's file. Where choices do
-  // not last, the library's first suggestion is taken: the same in every run.
+  // Another rank may have chosen since this was created; its choices precede those of this rank's file. If choices
+  // are not kept, the library's first suggestion is used: the same in every run.
   if (!lt_->loaded) {
     use_algorithm(0);
     lt_->chosen = lt_->use_stored() || num_algorithms() == 1 || !lt_->device.gemm_choices().kept();

@@ -1,9 +1,9 @@
-// One matrix product, prepared: y = a b, with a matrix or a bias added in the same pass, through cuBLASLt. Sums are in
-// f32 (TF32 off); no algorithm is allowed whose result depends on the order in which blocks finish, or that keeps
-// partial sums in less than f32: the same operands give the same bits.
+// One prepared matrix product: y = a b, with a matrix or a bias added in the same pass, through cuBLASLt. Sums are
+// f32 (TF32 off). No algorithm is allowed whose result depends on the order in which blocks finish, or whose partial
+// sums have less than f32. So the same operands give the same bits.
 //
-// The library is column-major. What it gets is y^T = b^T a^T: its rows are our columns, so a bias along our columns is
-// what its epilogue adds.
+// The library is column-major. It computes y^T = b^T a^T: its rows are our columns, so its epilogue's bias is along
+// our columns.
 #pragma once
 #include <memory>
 
@@ -13,10 +13,9 @@
 
 namespace megalith::cuda {
 
-// Device memory. `plus`: what is added, in y's type and layout, y itself if that is added to in place; null: nothing.
-// `bias`: n numbers of y's type, added to each row of y. A bf16 y that something is added to may be rounded before as
-// well, as by two ops: the library's kernels do that. `a_scale`, `b_scale`: of operands of codes, which stand for their
-// product with this f32.
+// Device memory. `plus`: the added term, in y's type and layout, or y itself; nullptr: none. `bias`: n numbers of y's
+// type, added to each row of y. A bf16 y with an added term may also be rounded before the addition, as by two ops:
+// the library's kernels do that. `a_scale`, `b_scale`: for operands of codes, whose values are code times this f32.
 struct GemmArgs {
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* y = nullptr;
@@ -43,8 +42,8 @@ class Gemm {
   int num_algorithms() const;         // for measurements
   void use_algorithm(int algorithm);  // the library's first suggestion is 0
 
-  // Adds ways that the library does not suggest, with tiles that cut this product better (gemm_variants.h), to the
-  // algorithms; how many, 0 if they are there. Large products of bf16 and of codes on Hopper have some.
+  // Adds variants that the library does not suggest, with tiles that cut this product better (gemm_variants.h).
+  // Returns their number, 0 if they exist already. Large products of bf16 and of codes on Hopper have some.
   int add_variants();
 
   // Enqueues. Error naming the problem if the library refuses.
@@ -60,7 +59,7 @@ class Gemm {
   std::unique_ptr<Library> lt_;
 };
 
-// What the products of one device share.
+// Shared by the products of one device.
 struct GemmLibrary {
   std::map<std::string, std::shared_ptr<Gemm>> products;  // by problem
   SustainedClocks clocks;

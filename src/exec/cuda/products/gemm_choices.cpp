@@ -115,7 +115,7 @@ std::string folder_of(const std::string& file) {
   return folder.empty() ? "." : folder;
 }
 
-// While it is there no other process changes files in the folder; where it can't be locked, nothing is.
+// While it exists no other process changes files in the folder. If the folder cannot be locked, there is no lock.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder) : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {

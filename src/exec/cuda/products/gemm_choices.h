@@ -21,9 +21,9 @@ struct GemmChoice {
 
 class GemmChoices {
  public:
-  // Reads `file` if it exists; an empty name: nothing is read or kept. Entries of another GPU or library version
-  // (`machine`) are skipped; a damaged file counts as absent, with a warning. A file of another kind is left unchanged,
-  // and nothing is kept, with a warning; likewise if no file can be written.
+  // Reads `file` if it exists; an empty name: no file. Entries of another GPU or library version (`machine`) are
+  // skipped. A damaged file counts as absent, with a warning. A file of another kind is left unchanged, and nothing
+  // is kept, with a warning. The same if no file can be written.
   GemmChoices(std::string file, std::string machine);
 
   // Whether choices persist. If not, none should be made: a new measurement may choose differently, and the same run
@@ -31,10 +31,10 @@ class GemmChoices {
   bool kept() const { return !file_.empty(); }
   const std::string& file() const { return file_; }
   const GemmChoice* find(const std::string& problem) const;
-  // Remembers and writes the file, together with what others have written to it meanwhile (crash-safe: a new file
-  // replaces the old one). What another process has chosen for the problem since this one read the file stays, and is
-  // what find() gives from here on: this run multiplies like the next ones. A file that can't be written is a warning,
-  // once. Processes take turns by a lock of the folder, where the file system has them.
+  // Remembers a choice and writes the file, with the entries that others wrote meanwhile (atomically: a new file
+  // replaces the old one). If another process has chosen for the problem since this one read the file, its choice
+  // stays, and find() returns it. So this run multiplies like later ones. A file that cannot be written is a warning,
+  // once. A lock of the folder serializes processes, if the file system supports it.
   void add(const std::string& problem, GemmChoice choice);
   // All choices known here; and their replacement by another rank's. From then on nothing else is known or kept, so
   // that ranks use the same algorithms. Choices of another kind of machine are skipped.

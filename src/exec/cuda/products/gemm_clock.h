@@ -1,4 +1,4 @@
-// Counts the multiprocessors' clock cycles over what is enqueued in between, and the clock's mean frequency.
+// Counts the multiprocessors' clock cycles over work enqueued in between, and the clock's mean frequency.
 #pragma once
 #include "exec/cuda/device.h"
 #include "exec/cuda/products/gemm_tuner.h"

@@ -11,8 +11,8 @@ namespace megalith::cuda {
 namespace {
 
 constexpr double kProductsPerCycle = 2048;  // of a multiprocessor's tensor cores, dense bf16
-// What a tile costs besides its sum, in terms of the sum: starting, and writing a result. A large tile's numbers leave
-// no registers to begin the next tile meanwhile. From measured cycles of products of width 1600.
+// A tile's cost besides its sum, in terms of the sum: its start, and the write of a result. A large tile leaves no
+// registers to begin the next tile meanwhile. From measured cycles of products of width 1600.
 constexpr double kTermsMore = 100, kTermsMoreOfLarge = 250;
 constexpr int kLarge = 128 * 192;
 

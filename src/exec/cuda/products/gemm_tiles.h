@@ -15,7 +15,8 @@ struct GemmTile {
   int id = 0, rows = 0, cols = 0;
 };
 
-// Those that can keep Hopper's tensor cores busy: one side of whole 64s, neither long and thin nor small.
+// Tiles that can keep Hopper's tensor cores busy: one side is a multiple of 64, and they are neither long and thin
+// nor small.
 std::span<const GemmTile> hopper_tiles();
 
 // As the library sees it: y [rows, cols], sums of `depth` terms.
@@ -34,8 +35,8 @@ struct Cut {
 // By the pairing with fewer cycles; if there is no difference, by that which makes a pair squarer.
 Cut best_cut(const TiledProduct& product, const GemmTile& tile);
 
-// The best `most` cuts by tiles of which the library has a kernel (`offered`, ids), best first; only those that promise
-// to be at least as fast as the tiles that it suggests.
+// The best `most` cuts by tiles for which the library has a kernel (`offered`, ids), best first. Only cuts that are
+// expected to be as fast as the suggested tiles.
 std::vector<Cut> promising_cuts(const TiledProduct& product, const std::vector<int>& offered,
                                 const std::vector<int>& suggested, int most);
 

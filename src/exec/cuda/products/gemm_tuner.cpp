@@ -31,7 +31,7 @@ double sustained(const Ways& ways, int way, SustainedClocks& clocks) {
   return known.mhz;
 }
 
-// Cycles in one run each, then in runs of about kSliceMs where that is little time.
+// Cycles of one run each, then of runs of about kSliceMs if one run is short.
 std::vector<Sample> count_cycles(const Ways& ways) {
   const int n = int(ways.names.size()), suggested = n - int(ways.guessed_tiles.size());
   std::vector<Sample> samples;

@@ -64,7 +64,8 @@ bool is_deterministic(const cublasLtMatmulAlgo_t& algorithm) {
 
 std::vector<Variant> variants(const std::vector<cublasLtMatmulAlgo_t>& suggestions, const TiledProduct& product,
                               int most, const std::function<bool(const cublasLtMatmulAlgo_t&)>& possible) {
-  // What varies is the first suggestion of the algorithm with the most tiles: on Hopper one has several hundred.
+  // The base of variants is the first suggestion of the algorithm with the most tiles: on Hopper one has several
+  // hundred.
   const cublasLtMatmulAlgo_t* base = nullptr;
   std::vector<int> offered, suggested;
   for (const cublasLtMatmulAlgo_t& a : suggestions) {

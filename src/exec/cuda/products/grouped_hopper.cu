@@ -10,7 +10,7 @@ namespace grouped {
 
 namespace {
 
-// Of a thread: of 64 Ki, those that multiply take more than their share.
+// Registers of a thread. Of 64 Ki in total, multiplying threads take more than their share.
 constexpr int kSumRegisters = 232, kLoadRegisters = 40;
 
 template <Form kForm>
@@ -30,7 +30,7 @@ __global__ void __cluster_dims__(2) __launch_bounds__(kThreads, 1)
     take_registers<kSumRegisters>();
     Sums<kForm>{launch, at, int(threadIdx.x) / 128 - 1}.run();
   }
-  cluster_barrier();  // shared memory stays until the other block writes there no more
+  cluster_barrier();  // a block must keep its shared memory until the other block writes no more to it
 }
 
 template <Form kForm>

@@ -1,14 +1,14 @@
-// Two threads of a block: one deals tiles to the cluster, one has the copy engine load their factors ahead.
+// Two threads of a block: one distributes tiles to the cluster, and one starts the copies of factors ahead of time.
 #pragma once
 #include "exec/cuda/products/grouped_block.cuh"
 
 namespace megalith::cuda::grouped {
 
-// A tile is fetched when what loads is this many stages before the end of the tile before.
+// A tile is fetched when the loading thread is this many stages before the end of the previous tile.
 constexpr int kEarly = 6;
 
-// In the cluster's first block. Tiles are fetched one by one, so clusters are never far apart in the order of the
-// tiles: then what one has loaded is in the second-level cache yet when others want it.
+// Runs in the cluster's first block. Tiles are fetched one by one, so clusters are never far apart in the order of
+// tiles. Then factors that one cluster has loaded are still in the second-level cache for the others.
 __device__ inline void deal(const Launch& l, Shared& at) {
   Walk walk(l.tiling);
   for (int n = 0;; ++n) {
@@ -49,7 +49,7 @@ struct Loads {
   }
 
  private:
-  // From `depth` on. What the two tiles share goes to both blocks.
+  // From `depth` on. The factor that the two tiles share goes to both blocks.
   __device__ void load_stage(const Tile& t, int depth, int s) const {
     if (t.below) {
       for (int p = 0; p < kGroups; ++p) load_a(t, depth, p, s, false);

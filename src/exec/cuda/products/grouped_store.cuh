@@ -1,15 +1,15 @@
-// How a warpgroup stores its sums: 64 rows x 256 columns, box by box through shared memory, by the copy engine.
+// The store of a warpgroup's sums: 64 rows x 256 columns, box by box through shared memory, by the copy engine.
 #pragma once
 #include "exec/cuda/products/grouped_block.cuh"
 
 namespace megalith::cuda::grouped {
 
-// Where a warpgroup's sums belong: rows of c, of which `rows` are there (0: nowhere), from `column` on.
+// The destination of a warpgroup's sums: rows of c, of which `rows` exist (0: none), from `column` on.
 struct Place {
   int layer, row, rows, column;
 };
-// A thread's part of a box of 64 rows x 128 bytes, as wgmma leaves it: of 8 columns of 16 rows a word or two of the row
-// l/4, l the lane, and as much of the row 8 below.
+// A thread's part of a box of 64 rows x 128 bytes, in wgmma's order. Of 8 columns of 16 rows, lane l has one or two
+// words of row l/4, and as many of the row 8 below.
 using Box = unsigned[16];
 
 template <bool kWeightGrad>
@@ -26,7 +26,7 @@ struct Stores {
 #pragma unroll
     for (int k = 0; k < 16; ++k) {
       if (kWeightGrad) {
-        // A register of its own: c's are products' again while this waits.
+        // A separate register, because c becomes the sums of new products while this one waits.
         asm volatile("mov.b32 %0, %1;" : "=r"(w[k]) : "f"(c[16 * i + k]));
       } else {
         const __nv_bfloat162 pair = __floats2bfloat162_rn(c[32 * i + 2 * k], c[32 * i + 2 * k + 1]);
@@ -34,7 +34,7 @@ struct Stores {
       }
     }
   }
-  // Box i.
+  // Stores box i.
   __device__ void put(const Place& place, int i, const Box& w) const {
     const int column = place.column + i * kColumns;
     if (place.rows <= 0 || column >= l.columns) return;
@@ -77,7 +77,7 @@ struct Stores {
       }
     }
   }
-  // Of a box that is not full: behind its rows are those of the next expert. By ordinary stores.
+  // Stores a box with fewer rows, because the next rows belong to the next expert. It uses ordinary stores.
   __device__ void copy_rows(const Place& place, int column, const std::byte* box) const {
     const int piece = int(threadIdx.x) % 8;
     if (column + piece * 8 >= l.columns) return;

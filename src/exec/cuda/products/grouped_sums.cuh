@@ -1,6 +1,6 @@
-// A warpgroup that multiplies: its 64 rows of the block's tiles. Nothing but the stages of loaded factors holds the two
-// warpgroups of a block together. The last boxes of a tile's sums wait in registers and are stored while the next
-// tile's products are under way, so the tensor cores hardly pause between tiles.
+// A multiplying warpgroup: its 64 rows of the block's tiles. The two warpgroups of a block synchronize only by the
+// stages of loaded factors. The last boxes of a tile's sums wait in registers. They are stored during the products of
+// the next tile, so the tensor cores hardly pause between tiles.
 #pragma once
 #include "exec/cuda/hopper/products.cuh"
 #include "exec/cuda/products/grouped_store.cuh"
@@ -25,7 +25,7 @@ struct Sums {
   __device__ void run() const {
     Stage stage;
     Box held[kHeld];
-    Place place{0, 0, 0, 0};  // of what is held
+    Place place{0, 0, 0, 0};  // of the boxes that wait
     for (int n = 0;; ++n) {
       const Tile t = take_tile(at, n);
       if (t.expert < 0) break;
@@ -53,19 +53,19 @@ struct Sums {
     if (kWeightGrad) return {t.expert, row, min(l.rows - row, 64), column};
     return {0, t.begin + row, min(t.rows - row, 64), column};
   }
-  // To both blocks: what is loaded may be for both.
+  // Signals both blocks, because loaded data may be for both.
   __device__ void release(int s) const {
     const int lane = int(threadIdx.x) % 32;
     if (lane < 2) arrive(&at.free[s], lane);
   }
-  // Nothing to do in these stages.
+  // Skips these stages.
   __device__ void pass(int until, Stage& stage) const {
     for (int i = 0; i < until; ++i, stage.next()) {
       wait(&at.full[stage.stage], stage.parity);
       release(stage.stage);
     }
   }
-  // c = the sums, of one stage at least. What is held is stored box by box behind the first stages.
+  // c = the sums, of at least one stage. The waiting boxes are stored one by one, each after one of the first stages.
   __device__ void sum(const Tile& t, Stage& stage, float (&c)[128], const Place& place,
                       const Box (&held)[kHeld]) const {
     const int until = stages_of<kForm>(l, t);
@@ -84,7 +84,7 @@ struct Sums {
     pin(c);
     release(stage.before().stage);
   }
-  // The tile's stage i. Its products are under way when this returns; those of the stage before are done.
+  // Starts the products of the tile's stage i. Those of the previous stage are complete on return.
   __device__ void add_stage(const Tile& t, int i, Stage& stage, float (&c)[128]) const {
     const int s = stage.stage;
     wait(&at.full[s], stage.parity);
@@ -99,12 +99,12 @@ struct Sums {
     if (i > 0) release(stage.before().stage);
     stage.next();
   }
-  // The factor from the k-th 16 of the summed index on.
+  // The factor from the k-th 16 values of the summed index on.
   template <bool kDown>
   __device__ static u64 step(u64 factor, int k) {
     return factor + (kDown ? k * 16 * 128 : k * 32) / 16;
   }
-  // Of an expert's last rows, fewer than a stage has: behind them are others' rows, and zeros take their place. Both
+  // An expert's last stage may have fewer rows. Zeros replace the rows after them, which belong to others. Both
   // warpgroups write those of b.
   __device__ void clear_rows(int s, int rows) const {
     const auto clear = [&](__nv_bfloat16* box) {
@@ -116,7 +116,7 @@ struct Sums {
     order_shared();
     group_barrier(group);
   }
-  // Stores the first boxes and holds the others.
+  // Stores the first boxes and keeps the others.
   __device__ void put_first(const Place& place, const float (&c)[128], Box (&held)[kHeld]) const {
 #pragma unroll
     for (int i = 0; i < kBefore; ++i) {

@@ -1,7 +1,7 @@
 // The tiles of a grouped product, in the order in which clusters of two blocks take them. A block has a tile of 128
-// rows x 256 columns. The cluster's two tiles share a factor; each block loads half of it, for both. As a rule they
-// have one column and rows below each other. An expert's last row of tiles, where they are odd, goes to tiles side by
-// side.
+// rows x 256 columns. The cluster's two tiles share a factor; each block loads half of it for both. Usually the two
+// tiles have the same columns and are one below the other. If an expert has an odd number of rows of tiles, the tiles
+// of its last row are side by side.
 #pragma once
 #include "exec/cuda/launch.cuh"
 
@@ -10,14 +10,14 @@ namespace megalith::cuda::grouped {
 constexpr int kTileRows = 128, kTileColumns = 256;
 constexpr int kSet = 8;  // pairs of rows of tiles, below
 
-// What the order follows from. Weight gradients have `fixed_row_tiles` for each expert, and the expert's rows are
-// summed up; else (0) they are tiled. rows: no end counts beyond it.
+// The inputs of the order. For weight gradients each expert has `fixed_row_tiles`, and its rows are the summed index.
+// Otherwise (0) the expert's rows are tiled. rows: ends above it are cut to it.
 struct Tiling {
   const int* ends;
   int experts, rows, fixed_row_tiles, column_tiles;
 };
 
-// A block's tile. expert -1: there is none any more. below: the other block's tile is above or below it, not beside it.
+// A block's tile. expert -1: no tile is left. below: the other block's tile is above or below it, not next to it.
 struct alignas(16) Tile {
   int expert, begin, rows;  // the expert's rows
   int row_tile, column_tile;
@@ -25,9 +25,8 @@ struct alignas(16) Tile {
   int unused[2];
 };
 
-// Finds tiles by their tickets, which count up. Pairs of rows of tiles make sets, and a set's tiles follow each other
-// column by column. So those that are worked on together have few rows and columns between them, which the second-level
-// cache holds.
+// Finds tiles by their rising tickets. Pairs of rows of tiles form sets, and the tiles of a set come column by
+// column. So concurrent tiles have few different rows and columns, which fit in the second-level cache.
 class Walk {
  public:
   explicit __device__ Walk(const Tiling& z) : z_(z) {}
@@ -47,11 +46,12 @@ class Walk {
   }
 
  private:
-  // The expert's item i. Sets have `small` pairs or one more, those with more first; the last has the odd row too.
+  // The expert's item i. Sets have `small` pairs or one more, the larger ones first. The last set also has the odd
+  // row.
   __device__ void place(int i, Tile& tile) const {
     const int pairs = row_tiles_ / 2, columns = z_.column_tiles, sets = max((pairs + kSet - 1) / kSet, 1);
     const int small = pairs / sets, larger = pairs % sets;
-    int size = small + 1, before = 0, odd = 0, set = 0;  // pairs of the item's set, and before all sets of its size
+    int size = small + 1, before = 0, odd = 0, set = 0;  // pairs in the item's set, and in all sets before it
     if (i < larger * size * columns) {
       set = i / (size * columns);
     } else {
@@ -60,7 +60,7 @@ class Walk {
       odd = set == sets - larger - 1 ? row_tiles_ % 2 : 0;
     }
     before += set * size, i -= set * size * columns;
-    const int of_two = 2 * size + odd, column = i / of_two * 2;  // items of two columns; the first of the two
+    const int of_two = 2 * size + odd, column = i / of_two * 2;  // items of two columns; the first of these columns
     i %= of_two;
     tile.below = i < (column + 1 < columns ? 2 * size : size);
     const int second = tile.below && i >= size;

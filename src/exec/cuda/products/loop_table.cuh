@@ -9,7 +9,7 @@ struct Offsets {
 
 __device__ inline u32 divide(u32 i, const Divisor& d) { return u32((((u64(i) * d.multiplier) >> 32) + i) >> d.shift); }
 
-// The offsets of iteration i, the last loop fastest. I: u32 if the table is small, or i64.
+// The offsets of iteration i, with the last loop fastest. I: u32 if the table is small, or i64.
 template <class I>
 __device__ inline Offsets offsets_as(const LoopTable& t, I i) {
   Offsets out = {};

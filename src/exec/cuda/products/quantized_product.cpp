@@ -12,8 +12,8 @@ namespace megalith::cuda {
 
 namespace {
 
-// i: of the codes among the node's inputs. turn: by which they are a transpose; boxes and scales are of the order
-// before.
+// i: the index of the codes among the node's inputs. turn: the transposition; boxes and scales have the order before
+// it.
 DecodeLaunch decode_of(const KernelContext& context, int i, Shape box, Turn turn, DType to) {
   const Shape shape = context.in_shape(i), grid = context.in_shape(i + 1);
   check(shape.size() <= size_t(DecodeLaunch::kMostDims),
@@ -51,7 +51,7 @@ Kernel by_values(const QuantizedProduct& op, const KernelContext& context) {
   return out;
 }
 
-// Scales in the library's order: where they are, or behind its workspace.
+// Scales in the library's order: in place, or after its workspace.
 class Ordered {
  public:
   Ordered(const ScaleOrder& o, i64 at)

@@ -1,4 +1,5 @@
-// How oneDNN 2.x describes a matrix product. The build includes this or the folder beside it, by the version it finds.
+// The description of a matrix product in oneDNN 2.x. The build includes this folder or its neighbour, by oneDNN's
+// version.
 #pragma once
 #include <dnnl.hpp>
 

@@ -57,7 +57,7 @@ Kernel grad_by_hopper(const Form& f) {
           }};
 }
 
-// What cuDNN may leave as it was: results of sequences without keys, gradients of keys behind a sequence's end.
+// What cuDNN may leave unwritten: results of sequences without keys, and gradients of keys after a sequence's end.
 constexpr i64 kPairs = 2;  // of bf16 in a word
 void clear_without_keys(const CudnnAttention& c, const i32* lengths, const Args& a) {
   const i64 heads = c.g * c.r, row = heads * c.d / kPairs;
@@ -128,7 +128,7 @@ Kernel grad_by_cudnn(const Form& f, const CudnnAttention& whole, const CudnnAtte
 
 }  // namespace
 
-// Where positions are cut, a place takes as much as others may, whichever way it goes.
+// If positions are split, each rank's kernel reserves the maximum over ranks, for either choice of kernel.
 Kernel prepare(const Attention& op, const KernelContext& context) {
   if (auto kernel = prepare_padded(op, context)) return *kernel;
   const DeviceForm f(op.at, context, 0, context.outs[0]);

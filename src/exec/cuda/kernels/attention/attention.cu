@@ -1,6 +1,6 @@
-// Attention forward of our own: a block has a tile of queries of one head and walks the tiles of keys that any of them
-// sees, with a running maximum and sum (online softmax); the next keys are loaded while the present ones are worked
-// on. Scores are kept times log2(e), for exp2.
+// Our attention forward. A block has a tile of queries of one head. It loops over the tiles of keys that any of them
+// sees, with a running maximum and sum (online softmax). The next keys load during the computation on the current
+// ones. Scores are multiplied by log2(e), for exp2.
 #include "exec/cuda/kernels/attention/attention.h"
 
 #include "exec/cuda/kernels/attention/attention_tile.cuh"
@@ -21,12 +21,12 @@ constexpr i64 shared_bytes(int stages) {
   return (16 * kWarps + 2 * stages * kN) * i64(kRow<T, D>) * i64(sizeof(T)) + kWarps * kStashBytes<T, kN>;
 }
 
-// Of the lane's two queries.
+// For the lane's two queries.
 struct Softmax {
   float most[2], sum[2];
 };
 
-// Scores to unnormalised probabilities; `shrink`: what sums so far must be multiplied with.
+// Replaces scores by unnormalized probabilities. `shrink`: the factor for all earlier sums.
 template <int N>
 __device__ void softmax_step(Sums<N>& c, Softmax& state, float (&shrink)[2]) {
   float most[2] = {-INFINITY, -INFINITY}, sum[2] = {}, base[2];
@@ -38,7 +38,7 @@ __device__ void softmax_step(Sums<N>& c, Softmax& state, float (&shrink)[2]) {
   for (int i = 0; i < 2; ++i) {
     most[i] = fmaxf(most[i], __shfl_xor_sync(0xffffffffu, most[i], 1));
     most[i] = fmaxf(state.most[i], fmaxf(most[i], __shfl_xor_sync(0xffffffffu, most[i], 2)));
-    base[i] = most[i] == -INFINITY ? 0.0f : most[i];  // no key seen yet: every exp below is 0
+    base[i] = most[i] == -INFINITY ? 0.0f : most[i];  // no key seen so far: every exp below is 0
     shrink[i] = exp2_fast(state.most[i] - base[i]);
     state.most[i] = most[i];
   }
@@ -50,7 +50,8 @@ __device__ void softmax_step(Sums<N>& c, Softmax& state, float (&shrink)[2]) {
   for (int i = 0; i < 2; ++i) state.sum[i] = state.sum[i] * shrink[i] + sum[i];
 }
 
-// kRelative: with the bias of relative positions, by kernels of their own, as others have no registers left for it.
+// kRelative: with the bias of relative positions. It has separate kernels, because the others have no registers for
+// it.
 template <class T, int D, bool kRelative>
 struct Attend {
   static constexpr int kN = kKeys<T>, kM = 16 * kQueryWarps<T>;
@@ -119,7 +120,8 @@ struct Attend {
     store(o, state);
   }
 
-  // What keys seen before have left: their o is a sum of weight 1 around the maximum lse. One lane of four has it.
+  // Adds the result of keys seen earlier: their o is a sum of weight 1 around the maximum lse. One lane of four has
+  // it.
   __device__ void go_on(Sums<D>& o, Softmax& state) const {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -152,7 +154,7 @@ struct Attend {
   }
 };
 
-// The last queries first: they see most keys.
+// The last queries first, because they see the most keys.
 template <class T, int D, bool kRelative>
 __global__ void __launch_bounds__(32 * kQueryWarps<T>, D <= 64 ? 2 : 1)
     attention_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionBuffers x) {

@@ -12,7 +12,7 @@ struct AttentionBuffers {
   const i32 *starts, *lengths;  // or null
   void* o;
   float* lse;
-  const float *o_before = nullptr, *lse_before = nullptr;  // of keys seen before; results may lie over them
+  const float *o_before = nullptr, *lse_before = nullptr;  // of earlier keys; results may overlap them
   const float* bias = nullptr;                             // of relative positions, as spread_biases() makes it
 };
 

@@ -1,5 +1,5 @@
-// What the kernels of attention, of all keys or of a ring's block of them, are prepared from on a GPU: where the
-// operands lie, and cuDNN's plans.
+// The preparation of attention kernels on a GPU, for all keys or a ring's block of them: the location of operands,
+// and cuDNN's plans.
 #pragma once
 #include <array>
 
@@ -20,7 +20,7 @@ struct DeviceForm : Form {
 // Two stages of shared memory where they fit. bytes: what a block asks for.
 void choose_stages(AttentionSizes& z, const Device& device, i64 (*bytes)(const AttentionSizes&));
 
-// What of a Form a kernel needs when it runs.
+// The part of a Form that a kernel needs when it runs.
 struct Pointers {
   bool packed;
   int starts_at, lengths_at, table_at;  // of the inputs from rows on; 0: not there

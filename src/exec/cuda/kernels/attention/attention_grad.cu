@@ -1,9 +1,9 @@
-// Attention backward of our own, without atomics. Probabilities are computed again from q, k and lse; with
-// D = sum_d do * o, and P' the probabilities after dropout,
+// Our attention backward, without atomics. It recomputes probabilities P from q, k and lse. With D = sum_d do * o,
+// and P' the probabilities after dropout,
 //   dv = P'^T do    dS = P * (keep * do v^T - D)    dq = scale * dS k    dk = scale * dS^T q
-// One kernel has a tile of queries and walks the keys for dq; another has a tile of keys and walks the queries of all
-// the group's heads for dk and dv, with scores transposed (a row per key), so that what it sums stays in registers.
-// Heads wider than 128 are summed in chunks of 128 columns, by blocks of their own.
+// One kernel has a tile of queries and loops over the keys, for dq. Another has a tile of keys and loops over the
+// queries of all the group's heads, for dk and dv. Its scores are transposed (one row per key), so its sums stay in
+// registers. For heads wider than 128, separate blocks sum chunks of 128 columns.
 #include "exec/cuda/kernels/attention/attention_grad_keys.cuh"
 #include "exec/cuda/kernels/attention/attention_grad_queries.cuh"
 

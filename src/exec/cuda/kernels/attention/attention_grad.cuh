@@ -1,4 +1,4 @@
-// What the two kernels of attention_grad.cu share: sizes of tiles, what is known of each query, how rows are stored.
+// Shared parts of the two kernels of attention_grad.cu: sizes of tiles, values of each query, stores of rows.
 #pragma once
 #include "exec/cuda/kernels/attention/attention.h"
 #include "exec/cuda/kernels/attention/attention_tile.cuh"
@@ -12,24 +12,25 @@ constexpr int kKeyWarps = 4;                                              // of 
 template <int D>
 constexpr int kBlocks = D <= 64 ? 3 : 1;  // on a multiprocessor, at least
 template <class T>
-constexpr int kWalked = walked(std::is_same_v<T, float>);  // keys, or queries, of a tile that is walked over
+constexpr int kWalked = walked(std::is_same_v<T, float>);  // keys, or queries, in a tile of the loop
 template <int D>
 constexpr int kChunk = D < 128 ? D : 128;
 
-// What the backward needs of a query: lse * log2(e) (infinite where it saw no key: probability 0) and D.
+// The inputs of the backward for a query: lse * log2(e) and D. A query that saw no key has an infinite lse, so its
+// probabilities are 0.
 using QueryStats = float2;
 static_assert(sizeof(QueryStats) == sizeof(QueryNumbers));
 
 struct Workspace {
   QueryStats* stats;  // [b, g, r, s]
-  Span* starts;       // [b, tiles of kWalked queries], of their documents
+  Span* starts;       // [b, tiles of kWalked queries]: range of their documents' starts
 };
 
 __device__ inline const QueryStats* stats_of(const AttentionSizes& z, const Workspace& w, const Head& h) {
   return w.stats + ((i64(h.b) * z.g + h.g) * z.r + h.r) * z.s;
 }
 
-// One of the warp's rows (the lane's i-th), times k, to a row of a gradient: columns from chunk * W on.
+// Stores one of the warp's rows (the lane's i-th), times k, to a row of a gradient: columns from chunk * W on.
 template <class T, int W>
 __device__ void store_grad(const AttentionSizes& z, void* to, i64 row, int chunk, const float (&c)[W][4], int i,
                            float k) {

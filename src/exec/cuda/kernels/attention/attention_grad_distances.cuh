@@ -1,6 +1,7 @@
-// The gradient of a bias by relative positions: sums of dS over each distance of a key from a query. A warp's 16
-// queries walk the keys upwards, 32 at a time: 47 diagonals. Lane i sums diagonal i, which ends there, and diagonal
-// 32 + i, which is diagonal i of the next 32 keys. So each distance is written once, without atomics.
+// The gradient of a bias by relative positions: sums of dS for each distance between key and query. A warp's 16
+// queries visit the keys in rising order, 32 at a time, which gives 47 diagonals. Lane i sums diagonal i, which ends
+// there, and diagonal 32 + i, which is diagonal i of the next 32 keys. So each distance is written once, without
+// atomics.
 #pragma once
 #include "exec/cuda/kernels/attention/attention_tile.cuh"
 
@@ -12,10 +13,12 @@ struct DistanceSums {
   float* stash;                                          // shared [16, kRowStep]
   float* to;                                             // distance 0, in memory
   int reach;
-  float open = 0, low = 0, high = 0;  // of a diagonal that goes on; of all distances from reach on, at either side
-  int next = 0;                       // the next keys' first, seen from the warp's first query
+  float open = 0, low = 0,
+        high = 0;  // sum of an unfinished diagonal; sums of all distances from reach on, on either side
+  int next = 0;    // the first of the next keys, relative to the warp's first query
 
-  // ds: of the warp's queries and N keys, the first `delta` positions from the first query; keys follow those before.
+  // ds: the warp's queries and N keys. `delta`: the position of the first key, relative to the first query. Each call
+  // continues with the next keys.
   template <int N>
   __device__ void add(const Sums<N>& ds, int delta) {
 #pragma unroll

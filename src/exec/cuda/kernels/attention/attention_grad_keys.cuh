@@ -1,11 +1,11 @@
-// dk and dv of attention_grad.cu: a block has a tile of keys and walks the queries, of all the group's heads, that see
-// them.
+// dk and dv of attention_grad.cu: a block has a tile of keys and loops over the queries, of all the group's heads,
+// that see them.
 #pragma once
 #include "exec/cuda/kernels/attention/attention_grad.cuh"
 
 namespace megalith::cuda::gradient {
 
-// What a block of dk and dv keeps of a walked query, in shared memory.
+// The values of a query in a block of dk and dv, in shared memory.
 template <int N>
 struct WalkedQueries {
   QueryStats stats[N];
@@ -33,7 +33,7 @@ struct KeyGrad {
   WalkedQueries<kN>* walked;
   float* stash;
 
-  // The block's keys; looked up again at the end, since registers are few.
+  // The block's keys. They are computed again at the end, because registers are few.
   static __device__ AttentionTile own_keys(const AttentionSizes& z) {
     const int chunks = (z.d + kW - 1) / kW;
     return tile_at(z.keys, int(blockIdx.x) / chunks, kM);
@@ -41,7 +41,7 @@ struct KeyGrad {
   __device__ Head head(int item) const { return {b, g, item / tiles}; }
   __device__ Span starts_of(int item) const { return x.starts ? w.starts[b * tiles + item % tiles] : Span{0, 0}; }
 
-  // The next item (query tile of one of the group's heads) that sees any of the keys.
+  // The next item (a tile of queries of one of the group's heads) that sees any of the keys.
   __device__ int next(int item) const {
     while (++item < tiles * z.r) {
       const AttentionTile tile = tile_at(z.positions, item % tiles, kN);
@@ -78,12 +78,13 @@ struct KeyGrad {
     if (z.dropout) to_walked.hash[i] = mix(head_hash(z, h, x.rows), u64(tile.position + i));
   }
 
-  // p: k q^T to P' (transposed); d: v do^T to dS.
+  // Replaces p, k q^T, by P' (transposed), and d, v do^T, by dS.
   __device__ void dscores(int item, const WalkedQueries<kN>& q, Sums<kN>& p, Sums<kN>& d) const {
     const AttentionTile tile = tile_at(z.positions, item % tiles, kN);
     const Span lows = first_keys(z, tile, starts_of(item));
     const bool masked = first < lows.high || first + kM - 1 > last_key(z, tile.position, end);
-    const int mine = first + warp_id() * 16 - tile.position;  // the warp's first key, seen from the tile's first query
+    const int mine =
+        first + warp_id() * 16 - tile.position;  // the warp's first key, relative to the tile's first query
     const auto key = [&](int, int e) { return first + warp_id() * 16 + row_of(e); };
     const auto query = [&](int j, int e) { return tile.position + column_of(j, e); };
     to_scores<kRelative>(z, head(item), x.bias, p, key, query);
@@ -104,7 +105,7 @@ struct KeyGrad {
     for (int j = 0; j < kN / 8; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const int column = column_of(j, e), ahead = mine + row_of(e) - column;  // of the query, in positions
+        const int column = column_of(j, e), ahead = mine + row_of(e) - column;  // relative to the query, in positions
         const int key = mine + row_of(e) + position;
         if ((z.causal && ahead > 0) || (z.window > 0 && ahead <= -z.window) || key < q.start[column] || key >= end)
           p[j][e] = -INFINITY;

@@ -1,4 +1,4 @@
-// dq of attention_grad.cu: a block has a tile of queries and walks the keys that they see.
+// dq of attention_grad.cu: a block has a tile of queries and loops over the keys that they see.
 #pragma once
 #include "exec/cuda/kernels/attention/attention_grad.cuh"
 #include "exec/cuda/kernels/attention/attention_grad_distances.cuh"
@@ -12,7 +12,7 @@ constexpr i64 dq_bytes(int stages, bool relative) {
          (relative ? kWarps * DistanceSums::kStashBytes : 0);
 }
 
-// kRelative: there are relative positions, of whose biases it also makes the gradients.
+// kRelative: with relative positions. It then also computes the gradients of their biases.
 template <class T, int D, bool kRelative>
 struct QueryGrad {
   static constexpr int kN = kWalked<T>, kM = 16 * kQueryWarps<T, D>, kW = kChunk<D>;
@@ -25,7 +25,7 @@ struct QueryGrad {
   T *queries, *keys;  // shared: q and do [2, kM, D]; k and v [stages, 2, kN, D]
   float *stash, *diagonals;
 
-  // Of one warp; the blocks of other chunks see the same scores.
+  // Only the blocks of chunk 0 sum: those of other chunks see the same scores. Each warp has its own sums.
   __device__ bool sums_distances() const { return kRelative && chunk == 0; }
   __device__ DistanceSums distance_sums() const {
     const i64 row = (i64(head.b) * z.g + head.g) * z.r + head.r;
@@ -50,7 +50,7 @@ struct QueryGrad {
     return row < tile.count ? stats_of(z, w, head)[tile.local + row] : QueryStats{INFINITY, 0};
   }
 
-  // c: q k^T to dS; d: do v^T.
+  // Replaces c, q k^T, by dS. d: do v^T.
   __device__ void dscores(const LaneQueries& q, const QueryStats (&stats)[2], const KeyTiles<kN>& at, bool masked,
                           Sums<kN>& c, Sums<kN>& d) const {
     const int first = at.first;

@@ -1,4 +1,4 @@
-// What comes before the sums of attention_hopper.h: the queries' statistics.
+// The step before the sums of attention_hopper.h: statistics of the queries.
 #include "exec/cuda/kernels/attention/attention_hopper.cuh"
 
 namespace megalith::cuda {
@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kStatsThreads = kHopperStatsThreads;
 
-// D / 8 threads a query, each 16 bytes of do and of o; a block has neighbouring queries of one tile and head; the
-// heads of such queries follow each other. All turns, and the ticket behind them, become 0.
+// D / 8 threads for each query, each with 16 bytes of do and of o. A block has consecutive queries of one tile and
+// head. It also sets all turns, and the ticket after them, to 0.
 template <int D, bool kPlain>
 __global__ void __launch_bounds__(kStatsThreads)
     stats_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kStatsThreads)
   const bool real = query % kQueries < tile.count;
   float sum = 0, lse = -INFINITY;
   if (real) {
-    lse = x.lse[row];  // with the others, not behind them
+    lse = x.lse[row];  // loads in parallel with the others
     const auto a = reinterpret_cast<const Vec<__nv_bfloat16>*>(x.dout)[row * kEach + part];
     const auto c = reinterpret_cast<const Vec<__nv_bfloat16>*>(x.o)[row * kEach + part];
 #pragma unroll

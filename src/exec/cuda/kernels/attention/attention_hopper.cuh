@@ -1,4 +1,4 @@
-// What the kernels of attention_hopper.h share: their scratch memory, the order of the work, and how sums are stored.
+// Shared parts of the kernels of attention_hopper.h: scratch memory, the order of the work, stores of sums.
 #pragma once
 #include "exec/cuda/kernels/attention/attention_hopper.h"
 #include "exec/cuda/kernels/attention/attention_view.cuh"
@@ -8,8 +8,8 @@ namespace megalith::cuda::hopper {
 
 constexpr int kQueries = kHopperQueries, kKeys = 128;  // of a tile
 
-// Tiles of queries, counted over all runs of positions; they follow each other, so those that see a key are the last.
-// Plain: the queries are all positions from 0 on, and nothing about a tile has to be looked up.
+// Tiles of queries are numbered over all runs of positions, in order, so the tiles that see a key are the last ones.
+// Plain: the queries are all positions from 0 on, so no look-up is needed.
 inline bool is_plain(const AttentionSizes& z) { return z.positions.runs == 1 && z.positions.start[0] == 0; }
 template <bool kPlain = false>
 __device__ inline AttentionTile query_tile(const AttentionSizes& z, int tile) {
@@ -18,7 +18,7 @@ __device__ inline AttentionTile query_tile(const AttentionSizes& z, int tile) {
   else
     return tile_at(z.positions, tile, kQueries);
 }
-// The first of `tiles` that sees the first key of a tile of keys; without any, `tiles`.
+// The first of `tiles` that sees the first key of a tile of keys. If there is none, `tiles`.
 template <bool kPlain>
 __device__ inline int first_query_tile(const AttentionSizes& z, int key_tile, int tiles) {
   if constexpr (kPlain)
@@ -26,19 +26,19 @@ __device__ inline int first_query_tile(const AttentionSizes& z, int key_tile, in
   else
     return first_tile_to_see(z.positions, key_tile * kKeys, kQueries);
 }
-// The tile of keys that the last of the queries ends in, counted as if there were keys at all positions.
+// The tile of keys in which the last of the queries ends, as if there were keys at all positions.
 template <bool kPlain>
 __device__ inline int last_key_tile(const AttentionTile& queries) {
   if constexpr (kPlain)
-    return queries.position / kKeys;  // a tile of plain queries lies in one of keys
+    return queries.position / kKeys;  // a tile of plain queries is inside one tile of keys
   else
     return (queries.position + queries.count - 1) / kKeys;
 }
 
-// Of each query, as [b, g, r, tiles, 2, 64], what its sums q k^T and do v^T begin with: -lse / scale (beyond the
-// tile's queries -infinity: probability 0) and -D. dq's sums of each head's tiles of queries, in boxes of 64 columns,
-// each as the 128 threads of a warpgroup hold it: 4 floats of every thread, then the next 4. The turn of each tile: how
-// many blocks have added to it; and the ticket of the next item of work.
+// For each query, as [b, g, r, tiles, 2, 64]: the initial values of its sums q k^T and do v^T. They are -lse / scale
+// and -D. After the tile's last query the first is -infinity, so the probability is 0. dq: the sums of each head's
+// tiles of queries, in boxes of 64 columns, in the order of a warpgroup's 128 threads: 4 floats of every thread, then
+// the next 4. turns: the number of blocks that have added to each tile. ticket: the next item of work.
 struct Scratch {
   float *begin, *dq;
   int *turns, *ticket;
@@ -48,19 +48,20 @@ struct Scratch {
 };
 constexpr int kBoxFloats = kQueries * 64, kPieceBoxes = 16;
 
-// The items: tiles of keys of all samples' groups, and pieces of their dq, which are made of the sums. Blocks take
-// tickets, so a block waits only for items with smaller ones, which are begun. A set of `groups` of them is worked on
-// at a time, enough for all multiprocessors; of each, runs of `run` tiles, the first (with the most queries) first; of
-// a run, the last tile. Behind a set's first runs come the pieces of the set before: its last tiles are done by then,
-// as a rule, and its sums in the second-level cache yet.
+// The items: tiles of keys of all samples' groups, and pieces of their dq, which are converted from the sums. Blocks
+// take tickets in order. So a block waits only for items with smaller tickets, which have started.
+// The work has sets of `groups` groups, enough for all multiprocessors. Each group has runs of `run` tiles. The first
+// run, which has the most queries, comes first; in a run, the last tile comes first. After a set's first runs come
+// the dq pieces of the previous set. Its last tiles are usually done by then, and its sums are still in the
+// second-level cache.
 struct Work {
-  int tiles, each;  // tiles of one group, and how many groups there are
+  int tiles, each;  // tiles of one group, and number of groups
   int groups, run;
   int pieces;                       // of one group
-  int set_tiles, set_pieces, sets;  // of all sets but the last, and how many sets there are
+  int set_tiles, set_pieces, sets;  // of all sets but the last, and number of sets
 
   struct Item {
-    int group, tile;  // tile -1: there is none any more; below it: a piece of dq
+    int group, tile;  // tile -1: no work is left; below -1: a piece of dq
 
     __device__ bool makes_dq() const { return tile < -1; }
     __device__ int piece() const { return -2 - tile; }
@@ -84,11 +85,11 @@ struct Work {
     const int group = set * groups + i / pieces;
     return {group, group < each ? -2 - i % pieces : -1};
   }
-  // How many of the group's tiles add to dq of a tile of queries before an item's tile does.
+  // How many of the group's tiles add to dq of a tile of queries before this item's tile.
   struct Turns {
     int base, until;
 
-    // `last`: the last tile of keys that the queries see, were there keys that far.
+    // `last`: the last tile of keys that the queries see, as if keys existed that far.
     __device__ int of(int last) const { return base + min(until, last); }
   };
   __device__ Turns turns(int tile) const {
@@ -97,17 +98,17 @@ struct Work {
   }
 };
 
-// The order of an item's tiles of queries. A single head's are walked from the diagonal on: blocks with neighbouring
-// keys, begun together, then never want the same turn. Of several heads, the last tile of each comes first: blocks
-// begun together are at the same queries then, a turn apart, and find them and dq's sums in the second-level cache;
-// waiting at an item's beginning, which has several times the tiles, matters less.
+// The order of an item's tiles of queries. With one head it starts at the diagonal. Then blocks of neighbouring keys
+// that start together never need the same turn. With several heads the last tile of each head comes first. Then such
+// blocks process the same queries, one turn apart, and find them and dq's sums in the second-level cache. The wait at
+// an item's start matters less there, because the item has several times the tiles.
 template <bool kPlain>
 struct Walk {
   const AttentionSizes& z;
   AttentionTile queries{};
   int tile, head, left, by;
 
-  // Of tiles first.. of `tiles`.
+  // Over tiles first.. of `tiles`.
   __device__ Walk(const AttentionSizes& sizes, int first, int tiles)
       : z(sizes), tile(z.r == 1 ? first : tiles - 1), head(0), left((tiles - first) * z.r), by(z.r == 1 ? 1 : -1) {
     find();
@@ -124,7 +125,7 @@ struct Walk {
 void launch_sums(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                  const Scratch& scratch, cudaStream_t stream);
 
-// This thread's place in its warpgroup's 64 rows of sums: rows row and row + 8, columns 8j + column and the next.
+// This thread's elements in its warpgroup's 64 rows of sums: rows row and row + 8, columns 8j + column and the next.
 struct Lane {
   int row, column;
 };
@@ -147,7 +148,7 @@ __device__ inline void transpose_in_quad(unsigned (&w)[4]) {
   }
 }
 
-// Stores of 16 and 8 bytes, which the compiler would cut into words where it does not see that they are aligned.
+// Stores of 16 and 8 bytes. The compiler would split them into words if it cannot see that they are aligned.
 __device__ inline void store(void* to, const unsigned (&w)[4]) {
   asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(w[0]), "r"(w[1]),
                "r"(w[2]), "r"(w[3])
@@ -157,8 +158,8 @@ __device__ inline void store(void* to, float a, float b) {
   asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "f"(a), "f"(b) : "memory");
 }
 
-// A warpgroup's 64 rows of D sums, times `scale`, as bf16 to rows at `to`, `stride` elements apart, of which `rows` are
-// there.
+// Stores a warpgroup's 64 rows of D sums, times `scale`, as bf16 at `to`. Rows are `stride` elements apart, and only
+// the first `rows` exist.
 template <int D>
 __device__ inline void store_sums(__nv_bfloat16* to, i64 stride, int rows, const float (&c)[D / 2], float scale) {
   const Lane at = lane();
@@ -180,7 +181,7 @@ __device__ inline void store_sums(__nv_bfloat16* to, i64 stride, int rows, const
   }
 }
 
-// The same as f32: two neighbouring columns of a row are 8 bytes, those of four lanes a sector.
+// The same as f32: two neighbouring columns of a row are 8 bytes; those of four lanes fill a sector.
 template <int D>
 __device__ inline void store_sums(float* to, i64 stride, int rows, const float (&c)[D / 2], float scale) {
   const Lane at = lane();

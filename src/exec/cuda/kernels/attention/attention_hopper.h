@@ -1,11 +1,11 @@
-// Attention backward for Hopper's tensor cores (bf16, head size 64 or 128, nothing else; causal, all queries or any
-// runs of them, keys from position 0 on; or all keys of sequences that may end early: queries lie behind them then). It
-// has five products and the same bits every run, without dS in memory. Of
+// Attention backward for Hopper's tensor cores, for bf16 and head size 64 or 128. It is causal, with any runs of
+// queries, and keys from position 0 on. Or it sees all keys of sequences that may end early; then queries come after
+// them. It has five products and the same bits in every run, without dS in memory. With
 //   P = exp(scale q k^T - lse)    dS = P * (do v^T - D)    D = sum_d do * o
-// a block has a tile of a group's keys and walks the queries of all the group's heads: it sums dv = P^T do and dk =
-// scale dS^T q in registers. It adds its part of dq = scale dS k to f32 sums in memory, where the blocks take turns in
-// a fixed order. A warp has the copy engine load ahead what two warpgroups multiply, each 64 of the tile's keys; two or
-// three more add dq. What is summed up is made dq by blocks between their tiles.
+// a block has a tile of a group's keys and loops over the queries of all the group's heads. It sums dv = P^T do and
+// dk = scale dS^T q in registers. It adds its part of dq = scale dS k to f32 sums in memory, where blocks take turns
+// in a fixed order. One warp starts the copies for two warpgroups, which multiply, each with 64 of the tile's keys.
+// Two or three more warps add dq. Blocks convert the sums to dq between their tiles.
 #pragma once
 #include <cuda.h>
 

@@ -1,10 +1,10 @@
-// dq of its sums, by the warpgroups of attention_hopper_sums.cuh between their tiles of keys.
+// Converts the sums of dq. The warpgroups of attention_hopper_sums.cuh do it between their tiles of keys.
 #pragma once
 #include "exec/cuda/kernels/attention/attention_hopper_shared.cuh"
 
 namespace megalith::cuda::hopper {
 
-// An item's piece of dq, box by box, when all their turns are over. `mine`: the warpgroup.
+// An item's piece of dq, box by box, after all their turns are over. `mine`: the warpgroup.
 template <int D, class Out, bool kPlain>
 struct MakeDq {
   static constexpr int kBoxes = D / 64;
@@ -16,14 +16,14 @@ struct MakeDq {
   __device__ void operator()(const Work::Item& it, int mine) const {
     const int boxes = z.r * scratch.tiles * kBoxes, begin = it.piece() * kPieceBoxes;
     const int count = min(kPieceBoxes, boxes - begin), first = it.group * boxes + begin;
-    const int tile = (first + min(int(threadIdx.x) % 32, count - 1)) / kBoxes;  // that this lane waits for
+    const int tile = (first + min(int(threadIdx.x) % 32, count - 1)) / kBoxes;  // the tile that this lane waits for
     const int last = last_key_tile<kPlain>(query_tile<kPlain>(z, tile % scratch.tiles));
     const int turns = min(last, work.tiles - 1) + 1;
     while (!__all_sync(0xffffffffu, seen(scratch.turns + tile) == turns)) {
     }
-    __syncwarp();  // each lane has seen its own tile's turns only
+    __syncwarp();  // each lane has waited only for its own tile
 #pragma unroll 1
-    for (int n = mine; n < count; n += 2 * kGroups) {  // two at a time, as loads take long
+    for (int n = mine; n < count; n += 2 * kGroups) {  // two at a time, because loads take long
       const bool two = n + kGroups < count;
       float a[32], b[32];
       load_sums(a, first + n);

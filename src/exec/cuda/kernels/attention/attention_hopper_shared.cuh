@@ -1,12 +1,13 @@
-// What a block of attention_hopper_sums.cuh is made of: its warps, their registers, its shared memory.
+// The parts of a block of attention_hopper_sums.cuh: its warps, their registers, its shared memory.
 #pragma once
 #include "exec/cuda/kernels/attention/attention_hopper.cuh"
 
 namespace megalith::cuda::hopper {
 
-constexpr int kGroups = 2, kThreads = 128 * (kGroups + 1);  // warpgroups that multiply; the first loads and adds
-constexpr int kConsumers = 128 * kGroups;                   // threads: each arrives for itself
-// Of each thread: 504 together, as there are two warpgroups that multiply.
+constexpr int kGroups = 2,
+              kThreads = 128 * (kGroups + 1);  // multiplying warpgroups; the first warpgroup loads and adds
+constexpr int kConsumers = 128 * kGroups;      // threads; each arrives by itself
+// Registers of each thread: 504 in total, because there are two multiplying warpgroups.
 template <int D>
 constexpr int kRegistersToMove = D == 64 ? 40 : 24;
 template <int D>
@@ -14,11 +15,11 @@ constexpr int kRegistersToMultiply = D == 64 ? 232 : 240;
 
 template <int D>
 constexpr int kStages = D == 64 ? 5 : 3;  // of queries in shared memory
-// Warps that add dq, each a step of as many; and boxes of dq that they add. Of narrow heads a step has one box, and
-// adding it takes longer than a step: a wait for the turn, the addition itself, and telling of it.
+// The number of warps that add dq, each in its own steps, and of their boxes. With narrow heads a step has one box.
+// The wait for the turn, the addition and the signal then take longer than a step.
 template <int D>
 constexpr int kAdders = D == 64 ? 3 : 2;
-// Places for the tile's keys, so that the next tile's are loaded ahead where there is room.
+// Buffers for the tile's keys. If there is room for two, the next tile's keys load ahead.
 template <int D>
 constexpr int kBuffers = D == 64 ? 2 : 1;
 
@@ -26,7 +27,7 @@ template <int D>
 struct Shared {
   __nv_bfloat16 k[kBuffers<D>][kKeys * D], v[kBuffers<D>][kKeys * D];
   __nv_bfloat16 q[kStages<D>][kQueries * D], dout[kStages<D>][kQueries * D];
-  __nv_bfloat16 ds[2][kGroups][kQueries * 64];  // of every other tile of queries, and 64 keys
+  __nv_bfloat16 ds[2][kGroups][kQueries * 64];  // for every other tile of queries, and 64 keys
   float dq[kAdders<D>][kBoxFloats];             // boxes of 64 columns
   float begin[kStages<D>][2][kQueries];
   int position[kStages<D>];  // of the first query
@@ -44,8 +45,8 @@ struct Shared {
   }
 };
 
-// A warpgroup's 64 rows of a tile of keys, as the first factor of products: in registers, which spares shared memory's
-// bandwidth, or where they are.
+// A warpgroup's 64 rows of a tile of keys, as the first factor of products. They are in registers, which saves
+// bandwidth of shared memory, or stay in shared memory.
 template <int D, bool kInRegisters>
 struct OwnRows {
   u64 place;
@@ -63,7 +64,7 @@ struct OwnRows {
   }
 };
 
-// Rows row.. of D columns from `column` on, as a tile of kRows.
+// Rows from `row` on of D columns from `column` on, as a tile of kRows.
 template <int D, int kRows>
 __device__ inline void load_tile(__nv_bfloat16* to, const CUtensorMap& map, int column, int row, u64* done) {
 #pragma unroll

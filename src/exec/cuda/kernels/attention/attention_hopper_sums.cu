@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (threadIdx.x == 0) at.make_barriers();
   __syncthreads();
   const Sums<D, Out, kPlain> sums{z, x, maps, scratch, work, at};
-  // The compiler knows them to be the same for all of a warp.
+  // So the compiler knows that all threads of a warp have the same value.
   const int group = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
   if (group == 0) {
     give_registers<kRegistersToMove<D>>();
@@ -36,9 +36,9 @@ int multiprocessors() {
   return n;
 }
 
-// Of single heads half more groups at a time than give every multiprocessor a tile: a group's second run, begun when
-// the first is in its last steps, would wait for its turns. And sets of about one size: a small last one, with the
-// longest walks first, would be the work of few multiprocessors.
+// With one head, a set has half more groups than needed to give every multiprocessor a tile. Otherwise a group's
+// second run, which starts during the last steps of the first, would wait for its turns. Sets also have nearly equal
+// sizes. A small last set, with the longest loops first, would occupy only few multiprocessors.
 Work work_of(const AttentionSizes& z, const Scratch& scratch, int sms) {
   const int tiles = blocks_for(z.t, kKeys), each = z.b * z.g;
   const int run = std::min(tiles, std::max(z.r == 1 ? 4 : 8, sms / each));

@@ -1,20 +1,20 @@
-// What a block of the sums of attention_hopper.h does: it loads, adds to dq, and multiplies. Scores are transposed, a
-// row per key, so that what dk and dv are summed from stays in registers; dS goes through shared memory, since dq's
-// sums are over the keys of both warpgroups. Each warpgroup makes some of dq's boxes of 64 columns: of wide heads one
-// of every tile of queries, of narrow heads that of every other tile.
+// The work of a block for the sums of attention_hopper.h: it loads, adds to dq, and multiplies. Scores are transposed
+// (one row per key), so the factors of dk and dv stay in registers. dS goes through shared memory, because dq sums
+// over the keys of both warpgroups. Each warpgroup computes some of dq's boxes of 64 columns. With wide heads it has
+// one box of every tile of queries; with narrow heads the box of every other tile.
 #pragma once
 #include "exec/cuda/kernels/attention/attention_hopper_dq.cuh"
 #include "exec/cuda/kernels/attention/attention_hopper_shared.cuh"
 
 namespace megalith::cuda::hopper {
 
-// Out: of dk and dv. kPlain: as is_plain() has it.
+// Out: type of dk and dv. kPlain: as in is_plain().
 template <int D, class Out, bool kPlain>
 struct Sums {
   static constexpr int kBoxes = D / 64;
   using Rows = OwnRows<D, D == 64>;
   using Stage = Turn<kStages<D>>;
-  // Tiles of queries, counted over all items: dS has two places; which warp adds dq.
+  // Counters over the tiles of queries of all items: dS has two buffers, and the adding warps alternate.
   using Adder = Turn<kAdders<D>>;
   struct Step {
     Turn<2> ds;
@@ -35,14 +35,14 @@ struct Sums {
   }
   // The group's first head, counted over all samples.
   __device__ int first_head(const Work::Item& it) const { return it.group * z.r; }
-  // Whether a warpgroup has a box of dq of the step. The first place of the step's boxes of dq; it is free again by the
-  // barrier, and parity, below.
+  // Whether a warpgroup has a box of dq in this step, and the first buffer of the step's boxes. The buffer is free
+  // again after the barrier and parity below.
   __device__ static bool has_box(int group, const Step& step) { return kBoxes == kGroups || step.ds.stage == group; }
   __device__ static int place(const Adder& adder) { return kBoxes == kGroups ? 0 : adder.stage; }
   __device__ u64* place_free(const Adder& adder) const { return &at.dq_free[place(adder)]; }
   __device__ static int place_parity(const Adder& adder) { return kBoxes == kGroups ? adder.stage : adder.parity; }
 
-  // Of the warps that move things, one lane each.
+  // One lane of each copying warp runs this.
   __device__ void load() const {
     Stage stage;
     for (Turn<kBuffers<D>> keys;; keys.next()) {
@@ -77,7 +77,7 @@ struct Sums {
     load_tile<D, kQueries>(at.dout[i], maps.dout, head * D, w.queries.local, full);
   }
 
-  // Adds dq of every second or third tile of queries to its sums, each when it is this block's turn.
+  // Adds dq of every second or third tile of queries to its sums, each in this block's turn.
   __device__ void add(int mine) const {
     Adder step;
     for (Turn<kBuffers<D>> keys;; keys.next()) {
@@ -86,7 +86,7 @@ struct Sums {
       arrive(&at.keys_free[keys.stage]);
       if (it.makes_dq()) continue;
       if (it.tile < 0) return;
-      const Work::Turns turns = work.turns(it.tile);  // of runs there are too few registers to keep them
+      const Work::Turns turns = work.turns(it.tile);  // runs of positions leave too few registers to keep them
 #pragma unroll 1
       for (Walk<kPlain> w = walk(it); w.left > 0; w.next(), step.next())
         if (step.stage == mine)
@@ -115,7 +115,7 @@ struct Sums {
 
   __device__ static u64 tile_factor(const __nv_bfloat16* tile) { return factor(shared_address(tile), kQueries * 128); }
 
-  // Hides keys behind their query; `ahead`: this thread's first key, seen from the tile's first query.
+  // Masks keys after their query. `ahead`: this thread's first key, relative to the tile's first query.
   __device__ static void hide(float (&s)[kQueries / 2], int ahead) {
 #pragma unroll
     for (int j = 0; j < kQueries / 8; ++j)
@@ -123,7 +123,7 @@ struct Sums {
       for (int e = 0; e < 4; ++e)
         if (ahead + e / 2 * 8 > 8 * j + lane().column + e % 2) s[4 * j + e] = -INFINITY;
   }
-  // Hides keys from number `seen` of the warpgroup's on.
+  // Masks the warpgroup's keys from number `seen` on.
   __device__ static void hide_end(float (&s)[kQueries / 2], int seen) {
 #pragma unroll
     for (int half = 0; half < 2; ++half)
@@ -135,7 +135,7 @@ struct Sums {
   __device__ int end_of(const Work::Item& it) const {
     return !kPlain && x.lengths ? min(z.t, x.lengths[it.group / z.g]) : z.t;
   }
-  // What sums begin with: a number of each query.
+  // Sets the initial values of sums: a number for each query.
   __device__ static void begin_with(float (&c)[kQueries / 2], const float* x) {
 #pragma unroll
     for (int j = 0; j < kQueries / 8; ++j) {
@@ -149,7 +149,7 @@ struct Sums {
     Step step;
     for (Turn<kBuffers<D>> keys;; keys.next()) {
       wait(&at.keys_full[keys.stage], keys.parity);
-      // The compiler knows it to be the same for all of a warp.
+      // So the compiler knows that all threads of a warp have the same value.
       const Work::Item it{__shfl_sync(0xffffffffu, at.item[keys.stage].group, 0),
                           __shfl_sync(0xffffffffu, at.item[keys.stage].tile, 0)};
       if (it.makes_dq()) {
@@ -159,7 +159,7 @@ struct Sums {
       }
       if (it.tile < 0) return;
       float dk[D / 2] = {}, dv[D / 2] = {};
-      // Keys behind all of this rank's queries have gradients of 0.
+      // Keys after all queries of this rank have zero gradients.
       if (const int steps = walk(it).left; steps > 0)
         sum(steps, it, mine, at.k[keys.stage], at.v[keys.stage], stage, step, dk, dv);
       arrive(&at.keys_free[keys.stage]);
@@ -171,7 +171,7 @@ struct Sums {
     }
   }
 
-  // Begins c = `rows` times those of b, a tile of queries, plus a number of each query.
+  // Starts c = `rows` times those of b, a tile of queries, plus a number for each query.
   __device__ static void begin_rows(float (&c)[kQueries / 2], const Rows& rows, const __nv_bfloat16* b,
                                     const float* x) {
     begin_with(c, x);
@@ -180,7 +180,8 @@ struct Sums {
     rows.add_multiplied(c, tile_factor(b));
     commit_products();
   }
-  // s becomes the probabilities, p they as a factor. `ahead`: as hide() has it; `seen`: as hide_end().
+  // Replaces s by the probabilities, and gives them in p as a factor. `ahead`: as in hide(); `seen`: as in
+  // hide_end().
   __device__ void probabilities(float (&s)[kQueries / 2], unsigned (&p)[kQueries / 16][4], int ahead, int seen) const {
     const float scale = z.scale * kLog2E;
     if (!kPlain && seen < 64) hide_end(s, seen);
@@ -189,7 +190,7 @@ struct Sums {
     for (int n = 0; n < kQueries / 2; ++n) s[n] = exp2_fast(s[n] * scale);
     to_factor<kQueries>(p, s);
   }
-  // Begins sums += a b.
+  // Starts sums += a b.
   __device__ static void begin_sums(float (&sums)[D / 2], unsigned (&a)[kQueries / 16][4], const __nv_bfloat16* b) {
     pin(a), pin(sums);
     begin_products();
@@ -198,19 +199,19 @@ struct Sums {
   }
 
   // Products overlap with the arithmetic between them: do v^T with the probabilities, P^T do with dS, the next tile's
-  // scores with handing over dq. dq is a step behind, so that neither warpgroup waits for the other's dS.
+  // scores with the hand-over of dq. dq is one step late, so neither warpgroup waits for the dS of the other.
   __device__ void sum(int left, const Work::Item& it, int mine, const __nv_bfloat16* keys, const __nv_bfloat16* values,
                       Stage& stage, Step& step, float (&dk)[D / 2], float (&dv)[D / 2]) const {
     const Rows k(keys, mine * 64), v(values, mine * 64);
     const u64 k_box = factor(shared_address(keys + mine % kBoxes * kKeys * 64), 0);
     const int start = it.tile * kKeys + mine * 64, seen = end_of(it) - start;
-    float s[kQueries / 2], d[kQueries / 2];  // of one tile of queries; d then holds dq
+    float s[kQueries / 2], d[kQueries / 2];  // of one tile of queries; d later holds dq
     unsigned p[kQueries / 16][4], ds[kQueries / 16][4];
     pin(dk), pin(dv);
     wait(&at.full[stage.stage], stage.parity);
     wait_for_products<0>();
     begin_rows(s, k, at.q[stage.stage], at.begin[stage.stage][0]);
-    bool handed = false;  // a box of dq, of the last step but one, of which the adding warp is not told yet
+    bool handed = false;  // whether a box of dq, of the step before the last, still needs a signal to its adding warp
     int adder = 0;        // that warp
     for (bool first = true;; first = false) {
       const int i = stage.stage;
@@ -257,7 +258,7 @@ struct Sums {
     }
   }
 
-  // Begins a box of dq: dS of both warpgroups' keys times a box of k.
+  // Starts a box of dq: dS of both warpgroups' keys times a box of k.
   __device__ void begin_dq(float (&dq)[kQueries / 2], const Step& step, u64 k_box) const {
     begin_products();
     product<kKeys>(dq, factor(shared_address(at.ds[step.ds.stage][0]), 0), k_box);
@@ -272,7 +273,7 @@ struct Sums {
     order_shared();
     arrive(&at.dq_full[step.adder.stage]);
   }
-  // Puts a finished box of dq where the adding warp takes it.
+  // Writes a finished box of dq to the adding warp's buffer.
   __device__ void hand_over(const float (&dq)[kQueries / 2], int mine, const Step& step) const {
     arrive(&at.ds_free[step.ds.stage]);
     float4* to = reinterpret_cast<float4*>(at.dq[place(step.adder) + mine % kBoxes]) + threadIdx.x % 128;

@@ -36,7 +36,8 @@ __device__ void store_elements(__nv_bfloat16* to, const Elements& v) {
   *reinterpret_cast<Vec<__nv_bfloat16>*>(to) = out;
 }
 
-// d / 8 threads a row, all of one block: a row's lse is written when all of them have read what it may lie over.
+// d / 8 threads for each row, all in one block. They all read a row before its lse is written, because lse may
+// overlap it.
 template <class Out>
 __global__ void __launch_bounds__(kThreads)
     merge_kernel(const __grid_constant__ AttentionMerge n, const __grid_constant__ AttentionMergeBuffers x) {

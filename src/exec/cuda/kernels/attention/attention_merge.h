@@ -1,6 +1,6 @@
-// Puts together what queries have of two sets of keys: with each set's o (normalised) and lse,
+// Merges the results of queries for two sets of keys. With each set's o (normalized) and lse,
 //   lse = log(exp(lse_before) + exp(lse_part))    o = exp(lse_before - lse) o_before + exp(lse_part - lse) o_part
-// Rows are of o as [s, h, d], h: samples, groups and heads; the part has those of s from `query` on.
+// Rows are those of o as [s, h, d], h: samples, groups and heads. The part has the rows of s from `query` on.
 #pragma once
 #include "exec/cuda/device.h"
 

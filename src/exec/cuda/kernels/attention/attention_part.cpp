@@ -1,6 +1,6 @@
-// Attention over one block of a ring's keys, and its gradient. Forward by cuDNN, whose result is put together with what
-// was there (attention_merge.h), or by our own kernel, which goes on from it; backward by our kernels, as all sums are
-// in f32.
+// Attention over one block of a ring's keys, and its gradient. The forward uses cuDNN, whose result is merged with
+// the earlier one (attention_merge.h), or our kernel, which continues from it. The backward uses our kernels, because
+// all sums are f32.
 #include "ops/attention_part.h"
 
 #include "exec/cuda/kernels/attention/attention_form.h"
@@ -87,7 +87,7 @@ Kernel grad_by_hopper(const Form& f, const SeenBlock& seen) {
           }};
 }
 
-// Every place's kernel asks for what is enough at all of them.
+// The kernel of every rank reserves the maximum over ranks.
 Kernel planned_alike(Kernel kernel, const Form& f, const AttentionCase& c) {
   const i64 need = part_need(c, sizes_of(f), f.places());
   check(kernel.workspace <= need, "[attention_part] asks for {} bytes of workspace, places were thought to need {}",

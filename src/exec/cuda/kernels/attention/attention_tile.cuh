@@ -1,7 +1,7 @@
-// Tiles in shared memory and their products. A warp owns 16 rows of a product; its sums lie in registers the way that
-// the tensor cores' m16n8 products leave them: of columns 8j..8j+7, lane l holds rows l/4 (elements 0, 1) and l/4 + 8
-// (2, 3), columns 8j + 2(l%4) and the next. f32 products are plain multiply-adds in that same arrangement, so all other
-// code is shared. Rows of tiles are 16 bytes longer than their data: no two rows of a fragment share a bank.
+// Tiles in shared memory and their products. A warp has 16 rows of a product. Its sums are in registers in the order
+// of the tensor cores' m16n8 products. Of columns 8j..8j+7, lane l has rows l/4 (elements 0, 1) and l/4 + 8 (2, 3),
+// columns 8j + 2(l%4) and the next. f32 products are plain multiply-adds in the same order, so all other code is
+// shared. Rows of tiles are 16 bytes longer than their data, so no two rows of a fragment share a bank.
 #pragma once
 #include "exec/cuda/launch.cuh"
 
@@ -20,7 +20,7 @@ __device__ inline int warp_id() { return threadIdx.x / 32; }
 __device__ inline int row_of(int e) { return lane_id() / 4 + 8 * (e / 2); }  // of element e, in the warp's 16
 __device__ inline int column_of(int j, int e) { return 8 * j + lane_id() % 4 * 2 + e % 2; }
 
-// Copies that run beside the arithmetic: 16, 8 or 4 bytes, or as many zeros.
+// Asynchronous copies of 16, 8 or 4 bytes, or of as many zeros.
 template <int kBytes>
 __device__ inline void copy_ahead(void* to, const void* from, bool real) {
   const unsigned at = unsigned(__cvta_generic_to_shared(to));
@@ -32,7 +32,8 @@ __device__ inline void copy_ahead(void* to, const void* from, bool real) {
 }
 __device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-// `rows` rows of d elements, `stride` apart, to a tile of kRows x D; what is beyond is zeros. By the whole block.
+// Copies `rows` rows of d elements, `stride` apart, to a tile of kRows x D; the rest is zeros. The whole block calls
+// it.
 template <int D, int kRows, class T>
 __device__ void load_tile(T* to, const T* from, i64 stride, int rows, int d) {
   constexpr int kVector = 16 / sizeof(T), kVectors = D / kVector;
@@ -121,8 +122,8 @@ __device__ void product_of_rows(Sums<N>& c, const float* a, const float* b) {
   }
 }
 
-// c[16, W] += a b for a [16, N] in registers and columns 0..W-1 of the tile b (N rows of width D). `stash`: [16, N] of
-// shared memory of the warp's own, for f32 alone.
+// c[16, W] += a b for a [16, N] in registers, and columns 0..W-1 of the tile b (N rows of width D). `stash`: [16, N]
+// in the warp's own shared memory, for f32 only.
 template <int D, int W, int N>
 __device__ void add_product(Sums<W>& c, const Sums<N>& a, const bfloat* b, float*) {
   b += lane_id() % 16 * kRow<bfloat, D> + lane_id() / 16 * 8;
@@ -161,7 +162,8 @@ __device__ void add_product(Sums<W>& c, const Sums<N>& a, const float* b, float*
 template <class T, int N>
 constexpr int kStashBytes = std::is_same_v<T, float> ? 16 * (N + 1) * 4 : 0;  // of one warp
 
-// Columns first..first+W-1 of one of the warp's rows (the lane's i-th, 0 or 1), times k, to a row of d elements.
+// Stores columns first..first+W-1 of one of the warp's rows (the lane's i-th, 0 or 1), times k, to a row of d
+// elements.
 template <int W, class T>
 __device__ void store_row(T* to, int first, int d, const Sums<W>& c, int i, float k) {
 #pragma unroll
@@ -180,7 +182,8 @@ __device__ void store_row(T* to, int first, int d, const Sums<W>& c, int i, floa
   }
 }
 
-// A row of d elements to the lane's part of one of the warp's rows (its i-th, 0 or 1); what is beyond stays.
+// Loads a row of d elements into the lane's part of one of the warp's rows (its i-th, 0 or 1). Elements beyond d keep
+// their values.
 template <int W>
 __device__ void load_row(Sums<W>& c, const float* from, int d, int i) {
 #pragma unroll

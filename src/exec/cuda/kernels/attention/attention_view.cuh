@@ -1,5 +1,5 @@
-// Which part of the work a block of an attention kernel has: tiles of queries, or of keys, that never cross a run of
-// positions, a head, and what a query sees.
+// A block's part of an attention kernel: tiles of queries, or of keys, that never cross a run of positions; a head;
+// and the keys that a query sees.
 #pragma once
 #include "base/rng.h"
 #include "exec/cuda/kernels/attention/alibi.cuh"
@@ -11,7 +11,7 @@ namespace megalith::cuda {
 constexpr float kLn2 = 0.693147180559945309f;
 
 struct AttentionTile {
-  int local, count, position;  // of its first query or key; positions follow each other
+  int local, count, position;  // of its first query or key; the positions are consecutive
 };
 __device__ inline AttentionTile tile_at(const Indices& positions, int tile, int size) {
   for (int i = 0;; ++i) {
@@ -21,7 +21,7 @@ __device__ inline AttentionTile tile_at(const Indices& positions, int tile, int 
     tile -= (length + size - 1) / size;
   }
 }
-// The first of these tiles with a query that sees `key`; without any, how many tiles there are.
+// The first of these tiles with a query that sees `key`. If there is none, the number of tiles.
 __device__ inline int first_tile_to_see(const Indices& positions, int key, int size) {
   int tiles = 0;
   for (int i = 0; i < positions.runs; ++i) {
@@ -32,12 +32,12 @@ __device__ inline int first_tile_to_see(const Indices& positions, int key, int s
   return tiles;
 }
 
-// The tiles of keys from position `low` to position `last`, run after run; a run's tiles are counted from its start.
+// The tiles of keys from position `low` to position `last`, run by run. A run's tiles are counted from its start.
 template <int kSize>
 struct KeyTiles {
   const Indices& keys;  // their positions
   const int low, last;
-  int run = -1, first = 0, end = 0;  // the tile at hand: positions first.. of a run, of which those before end count
+  int run = -1, first = 0, end = 0;  // the current tile: positions first.. of a run, of which those before end count
 
   __device__ KeyTiles(const Indices& positions, int from, int to) : keys(positions), low(from), last(to) { find(); }
   __device__ bool done() const { return run >= keys.runs; }
@@ -88,8 +88,8 @@ __device__ inline float keep_factor(const AttentionSizes& z, u64 query_hash, int
   return (mix(query_hash, u64(key)) >> 11) < z.drop_below ? 0.0f : z.keep_scale;
 }
 
-// Products of queries and keys to scores, times log2(e). key(j, e), query(j, e): their positions. kRelative: bias is
-// that of relative positions.
+// Scales products of queries and keys to scores, times log2(e). key(j, e), query(j, e): their positions. kRelative:
+// bias is that of relative positions.
 template <bool kRelative, int N, class K, class Q>
 __device__ void to_scores(const AttentionSizes& z, const Head& h, const float* bias, float (&c)[N][4], K key, Q query) {
   const float scale = z.scale * kLog2E;
@@ -114,7 +114,7 @@ __device__ void to_scores(const AttentionSizes& z, const Head& h, const float* b
                                       : float(key(j, e) - query(j, e)));
 }
 
-// Keys from `end` on are hidden from all queries of a sequence: its length, or where its keys end.
+// Keys from `end` on are masked for all queries of a sequence: its length, or the end of its keys.
 __device__ inline int end_of_keys(const AttentionSizes& z, const i32* lengths, int b) {
   const int last = z.keys.runs - 1, end = last < 0 ? 0 : int(z.keys.start[last] + z.keys.length(last));
   return lengths ? min(end, lengths[b]) : end;
@@ -136,7 +136,7 @@ __device__ inline Span warp_span(Span x) {
   }
   return x;
 }
-// The least and the greatest document start of a tile of queries; by each warp as a whole.
+// The smallest and the largest document start of a tile of queries. All threads of each warp call it.
 __device__ inline Span span_of_starts(const AttentionSizes& z, const AttentionTile& tile, int b, const i32* starts) {
   if (!starts) return {0, 0};
   Span x{tile.position + tile.count, 0};
@@ -146,21 +146,21 @@ __device__ inline Span span_of_starts(const AttentionSizes& z, const AttentionTi
   }
   return warp_span(x);
 }
-// The least and the greatest first key of a tile's queries.
+// The smallest and the largest first key of a tile's queries.
 __device__ inline Span first_keys(const AttentionSizes& z, const AttentionTile& tile, Span starts) {
   return {first_key(z, tile.position, starts.low), first_key(z, tile.position + tile.count - 1, starts.high)};
 }
 
-// Whether a tile of keys has some that not all queries of a tile see. `lows`: their first keys; `last`: the last key of
-// the first query.
+// Whether not all queries of a tile see all keys of a tile. `lows`: their first keys; `last`: the last key of the
+// first query.
 template <int kSize>
 __device__ bool has_hidden(const KeyTiles<kSize>& at, const Span& lows, int last) {
   return at.first < lows.high || at.first + kSize > min(last + 1, at.end);
 }
 
-// What one lane knows of its two queries of a warp's 16.
+// A lane's values of its two queries in a warp's 16.
 struct LaneQueries {
-  int position[2], low[2], high[2];  // keys at low..high are seen; none where the tile ends before
+  int position[2], low[2], high[2];  // keys at low..high are visible; none if the tile ends before
   u64 hash[2];
 };
 __device__ inline LaneQueries lane_queries(const AttentionSizes& z, const AttentionTile& tile, const Head& h,
@@ -178,7 +178,7 @@ __device__ inline LaneQueries lane_queries(const AttentionSizes& z, const Attent
   return x;
 }
 
-// Takes the scores of keys that the lane's queries do not see.
+// Masks the scores of keys that the lane's queries do not see.
 template <int kSize>
 __device__ void hide(const LaneQueries& q, const KeyTiles<kSize>& at, float (&c)[kSize / 8][4]) {
 #pragma unroll

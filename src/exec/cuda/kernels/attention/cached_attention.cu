@@ -1,6 +1,6 @@
-// A block takes one query of one head and a span of keys; each of its warps takes every kWarps-th batch of kUnroll
-// keys, lanes across the head's width, and keeps a running maximum, sum and weighted values. The warps are combined in
-// shared memory, the spans by a second kernel.
+// A block has one query of one head and a span of keys. Each of its warps takes every kWarps-th batch of kUnroll
+// keys, with lanes across the head's width. It keeps a running maximum, a sum and weighted values. The block combines
+// its warps in shared memory; a second kernel combines the spans.
 #include "exec/cuda/kernels/attention/cached_attention.h"
 
 #include "exec/cuda/kernels/attention/alibi.cuh"
@@ -32,8 +32,8 @@ void launch(const CacheWriteLaunch& l, const void* x, const i32* length, void* c
   check_launch("[cache_write] launch");
 }
 
-// What some keys add up to: values weighted with exp(score - m), and the sum of these weights. E: numbers of a head's
-// width that a lane has.
+// The partial result of some keys: values weighted with exp(score - m), and the sum of these weights. E: elements of
+// a head's width in each lane.
 template <int E>
 struct Softmax {
   float m = kNone, sum = 0, out[E] = {};
@@ -62,7 +62,7 @@ __device__ inline float bias_of(const CachedAttentionLaunch& l, float slope, con
   return l.scale * (rounded_alibi(slope, int(key)) - rounded_alibi(slope, int(position)));
 }
 
-// Keys p, p + 1, ... of at most kUnroll, below `end`.
+// Keys p, p + 1, ..., at most kUnroll and below `end`.
 template <class T, int E>
 __device__ inline void add_keys(const CachedAttentionLaunch& l, const T* keys, const T* values, i64 p, i64 end,
                                 const float (&q)[E], float slope, const float* bias, i64 position, Softmax<E>& all) {

@@ -33,7 +33,7 @@ class SdpaGraph {
   void keys(const Tensor& out) { finish(out, keys_like({})); }
   void stats(const Tensor& out) { finish(out, stats_like({})); }
 
-  // How many queries and keys each sequence has: behind all other tensors, of which there are so many.
+  // The numbers of queries and keys of each sequence: after all other tensors, whose number is `others`.
   void ends(i64 others) {
     if (!p_.lengths) return;
     const auto of = [&](const char* name, i64 id) {
@@ -48,7 +48,7 @@ class SdpaGraph {
   }
 
   bool has_bias() const { return p_.bias; }
-  // Of the forward; behind all others too.
+  // Of the forward; also after all others.
   Tensor bias(i64 others) {
     const i64 heads = p_.g * p_.r, square = p_.s * p_.t;
     return graph.tensor(Attributes()

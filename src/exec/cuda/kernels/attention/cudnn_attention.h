@@ -1,7 +1,7 @@
-// cuDNN's scaled-dot-product attention as plans: built once for a problem (hundreds of milliseconds), shared by all
-// layers, run many times. q, o, do, dq are seen as [b, h, s, d] through the strides of [s,b,g,r,d] (h: g and r as one,
-// since they are neighbours), k, v, dk, dv likewise through those of [s,b,g,d]; nothing is transposed but the
-// log-sum-exp, which cuDNN before 9.26 insists on having packed as [b, h, s].
+// cuDNN's scaled-dot-product attention as plans. A plan is built once for a problem (hundreds of milliseconds),
+// shared by all layers, and run many times. q, o, do, dq are seen as [b, h, s, d] through the strides of [s,b,g,r,d]
+// (h: g and r as one dim). k, v, dk, dv are seen through those of [s,b,g,d]. Nothing is transposed but the
+// log-sum-exp, which cuDNN before 9.26 needs packed as [b, h, s].
 #pragma once
 #include <map>
 #include <memory>
@@ -43,7 +43,7 @@ class AttentionPlans {
   std::set<std::string> said_;
 };
 
-// As cuDNN numbers itself, of the library that is loaded.
+// The version number of the loaded library.
 i64 cudnn_version();
 
 }  // namespace megalith::cuda

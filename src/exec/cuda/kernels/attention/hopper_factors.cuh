@@ -1,11 +1,11 @@
-// What attention makes of Hopper's products: factors in registers, and products of whole tiles.
+// Attention's use of Hopper's products: factors in registers, and products of whole tiles.
 #pragma once
 #include "exec/cuda/hopper/products.cuh"
 
 namespace megalith::cuda::hopper {
 
-// Sums as the factor `a` of a product over their N columns, rounded to bf16: the registers of a[i] are those that 16
-// columns' sums lie in, pair by pair.
+// Rounds sums to bf16, as the factor `a` of a product over their N columns. The registers of a[i] correspond to the
+// sums of 16 columns, pair by pair.
 template <int N>
 __device__ inline void to_factor(unsigned (&a)[N / 16][4], const float (&c)[N / 2]) {
 #pragma unroll
@@ -17,7 +17,7 @@ __device__ inline void to_factor(unsigned (&a)[N / 16][4], const float (&c)[N / 
     }
 }
 
-// c += a b^T of tiles of D columns: 64 rows of a, N of b. kRows: of the tiles that they are parts of.
+// c += a b^T of tiles of D columns: 64 rows of a, N of b. kRows: rows of the tiles that contain them.
 template <int D, int kRowsA, int kRowsB, int N2>
 __device__ inline void add_product_of_rows(float (&c)[N2], u64 a, u64 b) {
 #pragma unroll
@@ -34,10 +34,10 @@ __device__ inline void add_product_of_rows(float (&c)[N2], const unsigned (&a)[D
   for (int i = 0; i < D / 16; ++i) wgmma<false>(c, a[i], b + (i / 4 * kRowsB * 128 + i % 4 * 32) / 16, 1);
 }
 
-// A warp's 16 rows, from `row` on, of a tile of kRows x D as a factor in registers.
+// Loads a warp's 16 rows, from `row` on, of a tile of kRows x D as a factor in registers.
 template <int D, int kRows>
 __device__ inline void load_factor(unsigned (&a)[D / 16][4], const __nv_bfloat16* tile, int row) {
-  const int lane = int(threadIdx.x) % 32, mine = row + lane % 16;  // the row whose 16 bytes this lane names
+  const int lane = int(threadIdx.x) % 32, mine = row + lane % 16;  // the row whose 16 bytes this lane addresses
 #pragma unroll
   for (int i = 0; i < D / 16; ++i) {
     const int piece = (i % 4 * 2 + lane / 16) ^ mine % 8;
@@ -48,8 +48,8 @@ __device__ inline void load_factor(unsigned (&a)[D / 16][4], const __nv_bfloat16
   }
 }
 
-// Columns of a warp's 16, beginning at `column`, of a box of 64 columns: the transpose of 16 rows and N columns of
-// sums, as to_factor gives them.
+// Stores the transpose of 16 rows and N columns of sums, in the form of to_factor: a warp's 16 columns, from `column`
+// on, of a box of 64 columns.
 template <int N16>
 __device__ inline void store_transposed(__nv_bfloat16* box, int column, const unsigned (&a)[N16][4]) {
   const int lane = int(threadIdx.x) % 32, row = lane / 16 * 8 + lane % 8,

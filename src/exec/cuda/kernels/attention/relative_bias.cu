@@ -15,7 +15,7 @@ __global__ void spread_kernel(const __grid_constant__ RelativeTable t, const T* 
   bias[i64(head) * n + i] = widen(table[i64(head) * t.buckets.count + t.buckets.of(i - t.buckets.reach)]) * factor;
 }
 
-// A block has a query of a head.
+// A block has one query of a head.
 __global__ void write_kernel(const __grid_constant__ RelativeTable t, int keys, const __nv_bfloat16* table,
                              __nv_bfloat16* biases) {
   const int query = int(blockIdx.x), head = int(blockIdx.y);
@@ -24,7 +24,7 @@ __global__ void write_kernel(const __grid_constant__ RelativeTable t, int keys, 
     to[key] = table[i64(head) * t.buckets.count + t.buckets.of(key - query)];
 }
 
-// A thread adds up every kRows-th row of [samples, strips] at its distance; then the rows of threads are added up.
+// A thread adds every kRows-th row of [samples, strips] at its distance. Then the block adds the threads' rows.
 __global__ void by_distance_kernel(int n, int heads, int samples, int strips, const float* grads, float* to) {
   __shared__ float parts[kRows][kColumns];
   const int i = int(blockIdx.x) * kColumns + int(threadIdx.x), head = int(blockIdx.y);
@@ -38,7 +38,7 @@ __global__ void by_distance_kernel(int n, int heads, int samples, int strips, co
   to[i64(head) * n + i] = sum;
 }
 
-// A block has a head and kThreads of its buckets, and all distances, kThreads at a time.
+// A block has a head and kThreads of its buckets, and reads all distances, kThreads at a time.
 template <class T>
 __global__ void by_bucket_kernel(const __grid_constant__ RelativeTable t, const float* by_distance, T* dtable) {
   __shared__ float values[kThreads];

@@ -17,7 +17,7 @@ struct Results {
   SequenceRows of[3];
 };
 
-// A warp has a row at a time.
+// A warp clears one row at a time.
 __global__ void clear_kernel(const __grid_constant__ Results results, const i32* lengths) {
   const SequenceRows& r = results.of[blockIdx.z];
   const int sample = int(blockIdx.y), length = lengths[sample], warp = int(threadIdx.x) / 32;

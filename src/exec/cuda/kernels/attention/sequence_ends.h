@@ -1,4 +1,4 @@
-// Sequences that end early, for cuDNN: what it is told of them, and zeros where it leaves results as they were.
+// Sequences that end early, for cuDNN: their lengths, and zeros where it leaves results unwritten.
 #pragma once
 #include <array>
 
@@ -17,7 +17,7 @@ void launch(const SequenceEnds& n, const i32* lengths, i32* to, cudaStream_t str
 struct SequenceRows {
   void* at;
   i64 positions, step, sample_step, width;
-  bool from_end;  // rows behind a sequence's end become `value`; else all of a sequence without keys
+  bool from_end;  // rows after a sequence's end become `value`; otherwise all rows of a sequence without keys
   float value = 0;
 };
 void clear_rows(int samples, const std::array<SequenceRows, 3>& rows, const i32* lengths, cudaStream_t stream);

@@ -1,4 +1,4 @@
-// A warp has a row. Sums over a row: each lane its packs in order, then over the lanes.
+// A warp has a row. For sums over a row each lane adds its packs in order, then the lanes are added.
 #include "exec/cuda/kernels/experts/expert_activation.h"
 
 #include "exec/cuda/kernels/acts.cuh"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kWarps = 8;
 
-// act of a pack of a row u, and with d, the cotangent of act(u), that of u.
+// act of a pack of a row u. With d, the cotangent of act(u): the cotangent of u.
 template <class F, class T, int N>
 struct GatedRow {
   static constexpr int kWidth = 2;
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(32 * kWarps)
   if (threadIdx.x % 32 == 0) b.dweights[row] = sum;
 }
 
-// Calls g with the functions of a row, the element type and the size of the packs that f divides into.
+// Calls g with the functions of a row, the element type, and the size of the packs that divides f.
 template <class G>
 void with_row(const ExpertActivationLaunch& l, G&& g) {
   if (l.bound * l.f == 0) return;

@@ -1,5 +1,5 @@
-// y = act(u) w of experts' rows and its gradient (ops/expert_activation.h), f32 or bf16. How many rows there are stands
-// in *count, on the device.
+// y = act(u) w of experts' rows and its gradient (ops/expert_activation.h), f32 or bf16. *count, on the device, has
+// the number of rows.
 #pragma once
 #include "exec/cuda/kernels/activate.h"
 #include "exec/cuda/kernels/swiglu.h"

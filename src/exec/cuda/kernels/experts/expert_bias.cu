@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kWarps = 8, kAcross = 32, kDown = 8;
 
-// The expert of a row: the first whose rows end behind it.
+// The expert of a row: the first whose rows end after it.
 __device__ inline i64 expert_of(const i32* ends, i64 experts, i64 row) {
   i64 low = 0, high = experts - 1;
   while (low < high) {
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(32 * kWarps)
   if (threadIdx.x % 32 == 0) dw[row] = sum;
 }
 
-// blockIdx.y is the expert; kDown threads go down its rows of a column, and their sums are added in order.
+// blockIdx.y is the expert. kDown threads add its rows of a column; then their sums are added in order.
 template <class T>
 __global__ void __launch_bounds__(kAcross* kDown)
     sum_kernel(ExpertBiasLaunch l, const T* x, const i32* ends, const float* weights, float* db) {

@@ -9,7 +9,7 @@ struct ExpertBiasLaunch {
   DType dtype;
   i64 bound, width, experts;  // rows that there can be; of a row
 };
-// y = x + bias of the row's expert, times its weight unless that is null. y may be x.
+// y = x + bias of the row's expert, times its weight unless that is nullptr. y may be x.
 struct ExpertBiasBuffers {
   const void *x, *bias;
   const i32* ends;

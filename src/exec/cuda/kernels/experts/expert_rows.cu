@@ -1,5 +1,5 @@
-// A stable counting sort without atomics: each chunk of choices counts its experts, one block adds the counts up, and
-// each chunk gives its choices their rows. In a chunk a thread has an expert, and goes through the choices in order.
+// A stable counting sort without atomics. Each chunk of choices counts its experts, one block adds the counts, and
+// each chunk gives its choices their rows. In a chunk each thread has an expert, and reads the choices in order.
 #include "exec/cuda/kernels/experts/expert_rows.h"
 
 #include "exec/cuda/launch.cuh"
@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kThreads = 256, kScanThreads = 1024, kChunk = int(kExpertRowsChunk);
 
-// The chunk's choices as numbers of the rank's experts; -1: elsewhere, none, or of another part's token.
+// The chunk's choices as numbers of the rank's experts. -1: another rank's expert, no expert, or a token of another
+// part.
 __device__ inline void load_chunk(const ExpertRowsLaunch& l, const ExpertRowsBuffers& b, i32 (&of)[kChunk]) {
   const i64 from = b.part ? b.part[0] * l.k : 0, to = b.part ? b.part[1] * l.k : l.choices;
   for (int i = threadIdx.x; i < kChunk; i += kThreads) {
@@ -43,7 +44,8 @@ __device__ inline i32 warp_scan(i32 x) {
   return x;
 }
 
-// counts[chunk][e] becomes how many rows e has before the chunk, and ends[e] where its rows end. One block.
+// Replaces counts[chunk][e] by the number of e's rows before the chunk, and sets ends[e] to the end of its rows. One
+// block.
 __global__ void __launch_bounds__(kScanThreads) scan_kernel(int chunks, int experts, i32* counts, i32* ends) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (int e = warp; e < experts; e += kScanThreads / 32) {
@@ -114,7 +116,7 @@ __global__ void __launch_bounds__(kTokens)
   if (threadIdx.x == kTokens - 1) sums[blockIdx.x] = sum;
 }
 
-// One block. It looks for each cut among chunks, then among the tokens of one.
+// One block. It finds each cut among the chunks, then among the tokens of one chunk.
 __global__ void __launch_bounds__(kTokens)
     cut_kernel(ExpertPartsLaunch l, int chunks, i32* sums, const i32* upto, i32* cuts) {
   __shared__ i64 shared_filled;

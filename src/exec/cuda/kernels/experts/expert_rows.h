@@ -11,7 +11,7 @@ struct ExpertRowsLaunch {
 };
 struct ExpertRowsBuffers {
   const i32* choice;           // [choices]
-  const i32* part;             // the first token of the part, and of the next one; null: the plan is of all
+  const i32* part;             // the first token of the part, and of the next one; nullptr: the plan has all tokens
   i32 *ends, *source, *slots;  // [experts], [rows], [choices]
   i32* counts;                 // [chunks, experts]: expert_rows_workspace
 };

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Threads along a row of `width` words or packs; the others of a block have other rows.
+// Threads along a row of `width` words or packs. The other threads of a block have other rows.
 dim3 block_along(i64 width) {
   unsigned along = 1;
   while (along < 128 && along < width) along *= 2;
@@ -35,7 +35,7 @@ void launch_words(const GatherRowsLaunch& l, const i32* count, const i32* source
                                                                     static_cast<U*>(rows));
 }
 
-// kSlots rows are on their way at once.
+// kSlots rows are in flight at once.
 template <class T, int N>
 __global__ void __launch_bounds__(kThreads)
     combine_kernel(CombineRowsLaunch l, const i32* slots, const T* rows, const T* plus, T* y) {

@@ -1,4 +1,4 @@
-// Tokens as rows of experts and back (ops/gather_rows.h). How many rows there are stands in *count, on the device.
+// Tokens as rows of experts and back (ops/gather_rows.h). *count, on the device, has the number of rows.
 #pragma once
 #include "exec/cuda/device.h"
 
@@ -11,7 +11,7 @@ struct GatherRowsLaunch {
 void launch_gather(const GatherRowsLaunch& l, const i32* count, const i32* source, const void* x, void* rows,
                    cudaStream_t stream);
 
-// y [tokens, h]: the sum of each token's rows and of `plus`, unless that is null; f32 or bf16. plus may be y.
+// y [tokens, h]: the sum of each token's rows and of `plus`, unless that is nullptr; f32 or bf16. plus may be y.
 struct CombineRowsLaunch {
   DType dtype;
   i64 tokens, h, k;

@@ -1,5 +1,5 @@
-// The general kernel: any sizes, in f32 arithmetic, 64 x 64 results a block. The grid is of the most tiles that there
-// can be; a block finds its expert by where the experts' rows end.
+// The general kernel: any sizes, f32 arithmetic, 64 x 64 results a block. The grid has the largest possible number of
+// tiles. A block finds its expert from the ends of the experts' rows.
 #include "exec/cuda/kernels/experts/grouped_product.h"
 
 #include "exec/cuda/kernels/pack.cuh"
@@ -8,9 +8,9 @@ namespace megalith::cuda {
 
 namespace {
 
-constexpr int kTile = 64, kDepth = 16, kThreads = 256, kEach = 4;  // kEach: of a thread, down and across
+constexpr int kTile = 64, kDepth = 16, kThreads = 256, kEach = 4;  // kEach: results of a thread, in each direction
 
-// A matrix of which elements outside are 0.
+// A matrix whose elements outside are 0.
 template <class T>
 struct View {
   const T* at;
@@ -20,7 +20,7 @@ struct View {
   }
 };
 
-// y [m, n] (dense rows of n), from (m0, n0) on: a [m, k] b [k, n], each element summed in the order of k.
+// y [m, n] (dense rows of n) from (m0, n0) on: a [m, k] b [k, n]. Each element is summed in the order of k.
 template <class T, class Y>
 __device__ inline void multiply_tile(const View<T>& a, const View<T>& b, i64 m0, i64 n0, bool add, Y* y) {
   __shared__ float left[kDepth][kTile + 1], right[kDepth][kTile + 1];

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(32 * kWarps) gate_grad_kernel(TokenGateLaunch 
   if (threadIdx.x % 32 == 0) b.dg[token] = l.logistic ? sum * at.s * at.rest : sum;
 }
 
-// Calls g with the element type and the size of the packs that h divides into.
+// Calls g with the element type, and the size of the packs that divides h.
 template <class G>
 void with_packs(const TokenGateLaunch& l, G&& g) {
   if (l.tokens * l.h == 0) return;

@@ -1,4 +1,4 @@
-// A block reads a row of logits, each thread kUnroll packs at a time. Maximum and sum take one pass together: a thread
+// A block reads a row of logits; each thread reads kUnroll packs at a time. Maximum and sum need one pass: a thread
 // keeps its own maximum m and sum of exp(x - m), and corrects the sum when m grows (Milakov, Gimelshein 2018).
 #include "exec/cuda/kernels/loss/cross_entropy.cuh"
 
@@ -6,7 +6,7 @@ namespace megalith::cuda {
 
 constexpr int kRowThreads = 256, kUnroll = 4, kGradThreads = 256, kGradUnroll = 4;
 
-// A thread's packs of a row, from the block's column `start` on; columns that do not exist are -inf.
+// A thread's packs of a row, from the block's column `start` on. Missing columns are -inf.
 template <class T, int N>
 struct RowPacks {
   static constexpr int kStep = kRowThreads * kUnroll * N;  // columns of a block
@@ -114,7 +114,7 @@ static __global__ void __launch_bounds__(kRowThreads)
   store_sums(l, row, labels[blockIdx.x], all, sum, z);
 }
 
-// A block takes a segment of a row; the labels' column belongs to one thread.
+// A block has a segment of a row. One thread handles the label's column.
 template <class T, int N>
 static __global__ void __launch_bounds__(kGradThreads)
     grad_kernel(const __grid_constant__ VocabLaunch l, const T* x, T* dx, const __grid_constant__ VocabGrad g) {
@@ -147,7 +147,7 @@ static __global__ void __launch_bounds__(kGradThreads)
   }
 }
 
-// Calls f with the element type and the size of the packs that rows divide into.
+// Calls f with the element type, and the size of the packs that divides rows.
 template <class F>
 static void with_packs(const VocabLaunch& l, F&& f) {
   if (l.rows == 0 || l.width == 0) return;

@@ -1,4 +1,4 @@
-// What the loss's kernels share.
+// Shared code of the loss kernels.
 #pragma once
 #include "exec/cuda/kernels/device_math.cuh"
 #include "exec/cuda/kernels/loss/cross_entropy.h"
@@ -8,7 +8,7 @@ namespace megalith::cuda {
 
 constexpr float kNone = -INFINITY;
 
-// The label's place among the columns here, or -1.
+// The label's index among the columns of this rank, or -1.
 __device__ inline int find(const VocabLaunch& l, int label) {
   int at = -1, before = 0;
 #pragma unroll
@@ -25,7 +25,7 @@ __device__ inline float exp_of(float x) {
   return exponential<kPrecise<T>>(x);
 }
 
-// Over the block, whole warps; every thread gets it. `parts`: shared, as of block_sum().
+// Maximum over the block, in whole warps; every thread gets it. `parts`: shared memory, as for block_sum().
 __device__ inline float block_max(float x, float* parts) {
   const auto of_warp = [](float y) {
 #pragma unroll

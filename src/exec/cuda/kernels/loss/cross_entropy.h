@@ -1,5 +1,6 @@
-// The vocabulary-parallel loss. Logits [rows, width] f32 or bf16, of which the first `valid` columns exist; statistics
-// m [rows] and z [2, rows] f32; labels [rows] i32, global. A label that is not among the columns here adds nothing.
+// The vocabulary-parallel loss. Logits [rows, width] f32 or bf16, of which the first `valid` columns exist;
+// statistics m [rows] and z [2, rows] f32; labels [rows] i32, global. A label outside this rank's columns adds
+// nothing.
 #pragma once
 #include "exec/cuda/device.h"
 #include "exec/cuda_needs/vocab_blocks.h"
@@ -33,8 +34,8 @@ struct VocabGrad {
 // dx = dz0 exp(x - m) + dz1 [label]; 0 in the columns that do not exist
 void launch_vocab_sums_grad(const VocabLaunch& l, const VocabGrad& g, cudaStream_t stream);
 
-// Both ways at once. A row stays in the registers of a cluster's threads from when it is read until the gradient is
-// written. So it needs Hopper and rows that fit.
+// Loss and gradient together. A row stays in the registers of a cluster's threads from its read to the write of the
+// gradient. So it needs Hopper, and rows that fit.
 struct VocabLossLaunch {
   static constexpr int kThreads = kVocabThreads, kPacks = kVocabPacks, kMostBlocks = kVocabBlocks;
   VocabLaunch rows;

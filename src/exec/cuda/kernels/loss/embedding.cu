@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// blockDim.x threads go along a row of `width` U, blockDim.y rows.
+// blockDim.x threads cover a row of `width` U; a block has blockDim.y rows.
 template <class U>
 __global__ void __launch_bounds__(kThreads) lookup_kernel(EmbeddingShape s, const i32* ids, const U* table, U* y) {
   const i64 token = i64(blockIdx.x) * blockDim.y + threadIdx.y;

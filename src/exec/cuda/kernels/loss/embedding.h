@@ -17,8 +17,8 @@ struct EmbeddingGradLaunch {
   i64 workspace;  // bytes
 };
 EmbeddingGradLaunch plan_embedding_grad(const EmbeddingShape& s, DType dy, DType table, int sms);
-// `add`: to what the table holds; else all of it is written. `marks`: null, or by row whether the table holds anything
-// there: other rows count as zeros, and are not written.
+// `add`: adds to the table; otherwise writes all of it. `marks`: nullptr, or for each row whether the table holds a
+// gradient. Other rows count as zeros, and are not written.
 void launch(const EmbeddingGradLaunch& l, bool add, const i32* ids, const void* dy, void* table, u8* marks,
             void* workspace, cudaStream_t stream);
 

@@ -1,7 +1,7 @@
-// A chunk of a list of tokens is a warp's task for each piece of the row. A list's first chunk goes straight into the
-// table; the others, if it is long, into the workspace, from where they are added in order: a frequent id does not keep
-// one warp busy while the others wait. If nothing is to be kept, the same launch zeroes the rows that have no token:
-// the table is written once. With marks it does not: the next launch says which rows hold something.
+// A warp's task is a chunk of a list of tokens and a piece of the row. A list's first chunk is written to the table.
+// A long list's other chunks are written to the workspace and added in order. So a frequent id does not occupy one
+// warp while others wait. If nothing is accumulated, the same launch zeroes the rows without tokens, so the table is
+// written once. With marks it does not: the next launch marks the rows that hold a gradient.
 #include "exec/cuda/kernels/loss/embedding_lists.cuh"
 
 namespace megalith::cuda {
@@ -22,10 +22,10 @@ struct SumArgs {
   int pieces;  // of a row: kPacks of N elements for each lane
 };
 
-// Whether the row holds something that is to be kept.
+// Whether the row has a value to keep.
 __device__ inline bool keeps(const SumArgs& a, i64 row) { return a.add && (!a.marks || a.marks[row]); }
 
-// Where a lane's columns begin, of pack k of a piece.
+// The first of a lane's columns in pack k of a piece.
 template <int N>
 __device__ inline i64 column_of(i64 piece, int k) {
   return ((piece * kPacks + k) * 32 + threadIdx.x % 32) * N;
@@ -67,7 +67,7 @@ __device__ inline void add_tokens(const SumArgs& a, const Task& task, i64 piece,
 template <class X, class Y, int N>
 __device__ inline void run_task(const SumArgs& a, const Task& task, i64 piece) {
   Y* row = static_cast<Y*>(a.table) + task.row * a.s.width;
-  Pack<Y, N> held[kPacks];  // on its way while the tokens are added
+  Pack<Y, N> held[kPacks];  // loads while the tokens are added
   const bool first = task.rank == 0, adds = first && keeps(a, task.row);
 #pragma unroll
   for (int k = 0; k < kPacks; ++k)
@@ -82,7 +82,7 @@ __device__ inline void run_task(const SumArgs& a, const Task& task, i64 piece) {
     if (adds) unpack(held[k], y);
 #pragma unroll
     for (int e = 0; e < N; ++e) y[e] += sum[k][e];
-    // Two chunks that are not the first of their lists begin a chunk apart or more.
+    // If two chunks are not the first of their lists, their starts are at least a chunk apart.
     if (first)
       put_pack(row + column, packed<Y>(y));
     else

@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(kThreads) count_kernel(const ListArgs a) {
   if (row < a.s.rows) a.l.arrivals[token] = atomicAdd(a.l.counts + row, 1u);
 }
 
-// The sum over the lanes before this one, and in `all` over the warp.
+// The sum over the lanes before this one. `all`: the sum over the warp.
 __device__ inline u64 sum_before(u64 x, u64& all) {
   u64 sum = x;
 #pragma unroll
@@ -25,7 +25,7 @@ __device__ inline u64 sum_before(u64 x, u64& all) {
   return sum - x;
 }
 
-// The first token that came makes room for its row's list and tasks; one atomic a warp.
+// The token that came first reserves space for its row's list and tasks, with one atomic a warp.
 __global__ void __launch_bounds__(kThreads) begin_kernel(const ListArgs a) {
   const i64 token = i64(blockIdx.x) * kThreads + threadIdx.x;
   const i64 row = token < a.s.tokens ? row_of(a.s, a.ids[token]) : a.s.rows;
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads) list_kernel(const ListArgs a) {
   if (row < a.s.rows) a.l.places[a.l.begins[row] + a.l.arrivals[token]] = u32(token);
 }
 
-// A warp a token: its rank is how many tokens of its list are smaller.
+// A warp has a token: its rank is the number of smaller tokens in its list.
 __global__ void __launch_bounds__(kThreads) rank_kernel(const ListArgs a) {
   const i64 token = (i64(blockIdx.x) * kThreads + threadIdx.x) / 32;
   if (token >= a.s.tokens) return;

@@ -1,14 +1,14 @@
-// For the embedding's gradient: the tokens of each id side by side, in their order.
+// For the embedding's gradient: the lists of tokens of each id, in order.
 //
-// Counting them needs integer atomics, so the lists lie in any order, and tokens come into their list in any; ranking
-// each token among its list's puts that right. What is then added up, list by list, is the same bits every time.
+// Counting needs integer atomics, so lists, and tokens in a list, come in any order. Ranking each token in its list
+// restores the order. The sum over a list then has the same bits every time.
 #pragma once
 #include "exec/cuda/kernels/loss/embedding.h"
 #include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
 
-// Row of the rank's table of an id; `rows` for an id that is not here.
+// The row of an id in the rank's part of the table. `rows` for another rank's id.
 __device__ inline i64 row_of(const EmbeddingShape& s, i32 id) {
   const i64 row = id - s.first;
   return row >= 0 && row < s.rows ? row : s.rows;
@@ -17,28 +17,28 @@ __device__ inline i64 row_of(const EmbeddingShape& s, i32 id) {
 // A chunk of a list.
 struct Task {
   u32 row, begin, tokens;  // tokens[begin ..] of the lists
-  u32 rank, total;         // of its first token in the list; tokens of the list
+  u32 rank, total;         // rank of its first token in the list; tokens of the list
 };
 
 struct Totals {
-  u32 listed, tasks;  // tokens in all lists, chunks of them; as one u64 for the atomics
-  u32 longs;          // lists of more than a chunk
+  u32 listed, tasks;  // tokens in all lists, and their chunks; one u64 for the atomics
+  u32 longs;          // lists of more than one chunk
 };
 
 struct Lists {
   u32* counts;             // by row: tokens
-  Totals* totals;          // behind the counts: cleared with them
-  u32* begins;             // by row: where its list begins
-  u32 *arrivals, *places;  // by token: its number within its list as it came; the lists in that order
+  Totals* totals;          // after the counts, and cleared with them
+  u32* begins;             // by row: start of its list
+  u32 *arrivals, *places;  // by token: its order of arrival in its list; the lists in that order
   u32* tokens;             // the lists
-  Task *tasks, *longs;     // all chunks; the first ones of lists of more than one
+  Task *tasks, *longs;     // all chunks; the first chunks of lists with more than one
   float* parts;            // [tokens / chunk + 1][width] for sums of chunks
 };
 
 struct ListArgs {
   EmbeddingShape s;
   const i32* ids;
-  u32 chunk;  // tokens, at most
+  u32 chunk;  // most tokens
   Lists l;
 };
 

@@ -1,6 +1,6 @@
-// The loss's sums and the logits' gradient, the logits read once: a cluster of blocks has a row in registers. Blocks of
-// one cluster run at the same time on neighbouring multiprocessors and write to each other's shared memory; there each
-// gets all blocks' maxima and sums, and adds them up in the blocks' order.
+// The loss's sums and the logits' gradient with one read of the logits: a cluster of blocks has a row in registers.
+// The blocks of a cluster run at the same time and write to each other's shared memory. Each block gets the maxima
+// and sums of all blocks, and adds them in the blocks' order.
 #include "exec/cuda/hopper/copies.cuh"
 #include "exec/cuda/kernels/loss/cross_entropy.cuh"
 
@@ -10,8 +10,8 @@ namespace {
 
 using Launch = VocabLossLaunch;
 
-// A barrier of all threads of a cluster, in two halves; `publishes`: what they wrote to its shared memory before they
-// arrive is there after the wait.
+// A barrier of all threads of a cluster, in two halves. `publishes`: writes to the cluster's shared memory before the
+// arrival are visible after the wait.
 template <bool publishes>
 __device__ inline void arrive_in_cluster() {
   if constexpr (publishes)
@@ -21,19 +21,19 @@ __device__ inline void arrive_in_cluster() {
 }
 __device__ inline void wait_for_cluster() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-// To the same place in the shared memory of the cluster's block `rank`.
+// Writes to the same address in the shared memory of the cluster's block `rank`.
 __device__ inline void put_at(float2* to, int rank, float2 x) {
   unsigned there;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(hopper::shared_address(to)), "r"(rank));
   asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(x.x), "f"(x.y) : "memory");
 }
 
-// Of exp(x - m), m = max x.
+// The sum of exp(x - m), m = max x.
 struct MaxSum {
   float m, sum;
 };
 
-// A thread's packs of a row: the threads of its blocks lie side by side, a pack each. Columns that do not exist are
+// A thread's packs of a row: the threads of its blocks are next to each other, one pack each. Missing columns are
 // -inf.
 template <class T>
 class HeldRow {
@@ -60,7 +60,7 @@ class HeldRow {
     }
   }
 
-  // Of the block; every thread gets it.
+  // Over the block; every thread gets it.
   __device__ MaxSum max_sum(float* parts) const {
     float sum = 0;
     const float m = block_max(thread_max(), parts);
@@ -99,7 +99,7 @@ class HeldRow {
   }
 
  private:
-  // Without unpacking: unpacked numbers would be kept for the sum, and there are no registers for them.
+  // On packed numbers: the compiler would keep unpacked ones for the sum, and there are no registers for them.
   __device__ float thread_max() const {
     if constexpr (std::is_same_v<T, float>) {
       float m = kNone;
@@ -129,7 +129,7 @@ class HeldRow {
   Pack<T, N> x_[kPacks];
 };
 
-// The whole row's, from its n blocks', in an order that is always the same. Of whole warps.
+// Over the whole row, from its n blocks, in a fixed order. In whole warps.
 template <class T>
 __device__ inline MaxSum add_up(const float2* blocks, int n) {
   constexpr int kMost = Launch::kMostBlocks;
@@ -158,9 +158,9 @@ __global__ void __launch_bounds__(Launch::kThreads, 3)
   const int label = find(l, b.labels[row]);
   const float dy = b.dy[row];
   const bool tells = rank == 0 && threadIdx.x == 0;
-  const float picked = tells && label >= 0 ? widen(x[label]) : 0;  // before anyone writes over it
+  const float picked = tells && label >= 0 ? widen(x[label]) : 0;  // read before any thread overwrites it
   const MaxSum mine = held.max_sum(parts);
-  wait_for_cluster();  // they have all begun
+  wait_for_cluster();  // all blocks have started
   if (int(threadIdx.x) < launch.blocks) put_at(of_blocks + rank, int(threadIdx.x), {mine.m, mine.sum});
   arrive_in_cluster<true>();
   wait_for_cluster();

@@ -1,6 +1,6 @@
-// What the norms' kernels share: rows that are read ahead into shared memory, each thread its own packs of 16 bytes (so
-// no barrier guards them), weights, and sums over a row's threads. At these kernels' bandwidth every instruction an
-// element counts: hence rows numbered in 32 bits and shared memory by constant offsets.
+// Shared code of the norm kernels: read-ahead of rows into shared memory, weights, and sums over a row's threads.
+// Each thread reads only its own packs of 16 bytes, so they need no barrier. At this bandwidth every instruction
+// counts. So rows have 32-bit numbers, and shared memory has constant offsets.
 #pragma once
 #include <cuda_pipeline.h>
 
@@ -9,15 +9,15 @@
 
 namespace megalith::cuda {
 
-// The thread's place: its row's number within the block, and its number within the row.
+// The thread's position: its row's number in the block, and its number in the row.
 struct NormLane {
   int lanes, lane, group, groups;
   __device__ explicit NormLane(int lanes)
       : lanes(lanes), lane(threadIdx.x % lanes), group(threadIdx.x / lanes), groups(blockDim.x / lanes) {}
 };
 
-// Rows in flight: kInputs tensors, kPer elements of each a thread, kDepth rows one after another. A warp's packs lie
-// side by side: copies that go to scattered places in shared memory take the cache apart into as many requests.
+// Rows in flight: kInputs tensors, kPer elements of each per thread, kDepth rows. A warp's packs are next to each
+// other in shared memory: the cache splits copies to scattered addresses into as many requests.
 template <class T, int kPer, int kInputs>
 class RowStages {
  public:
@@ -26,7 +26,7 @@ class RowStages {
   static constexpr int kSlots = kDepth * kInputs * kPacks;  // for a thread
   static constexpr int kBytes = kSlots * 16;
 
-  // Packs that a row does not have are zeros for good.
+  // Packs beyond the row's end stay zero.
   __device__ RowStages(void* shared, const NormLane& at, int h)
       : own_(static_cast<Pack<T, kSize>*>(shared) + threadIdx.x / 32 * (kSlots * 32) + threadIdx.x % 32),
         first_(at.lane * kSize),
@@ -40,11 +40,11 @@ class RowStages {
         if (!has(k)) own_[(i * kPacks + k) * 32] = packed<T>(zeros);
   }
 
-  // The first element of the thread's pack k, and whether a row has it.
+  // The first element of the thread's pack k, and whether the row has it.
   __device__ int column(int k) const { return first_ + k * stride_; }
   __device__ bool has(int k) const { return k * stride_ < left_; }
 
-  // Begins to read a row of an input; the caller commits. `row`: the row's column(0).
+  // Starts to read a row of an input; the caller commits. `row`: the row's column(0).
   __device__ void fetch(int stage, int input, const T* row) {
 #pragma unroll
     for (int k = 0; k < kPacks; ++k)
@@ -63,7 +63,7 @@ class RowStages {
   int first_, stride_, left_;
 };
 
-// A weight vector's elements of this thread, in registers: ready for use if they are few.
+// This thread's elements of a weight vector, in registers. A few are kept as floats, ready for use.
 template <class Stages, class T, int kPer>
 class RowWeights {
  public:
@@ -86,11 +86,11 @@ class RowWeights {
   Pack<Held, kSize> held_[Stages::kPacks];
 };
 
-// y of x, the mean already taken off; both ways alike to the bit. c: 0 of RMSNorm.
+// y from x minus the mean. All kernels use it, so results are the same to the bit. c: 0 for RMSNorm.
 __device__ inline float normed(float x, float rstd, float w, float c) { return fmaf(__fmul_rn(x, rstd), w, c); }
 
-// Sums over a row's threads; every one of them gets the results. kPart: the threads are a part of a warp; else whole
-// warps, at most kWarps. More than one costs one barrier: the warps' parts take turns between two places in shared
+// Sums over a row's threads; all of them get the results. kPart: the threads are part of a warp; otherwise whole
+// warps, at most kWarps. Several warps cost one barrier, because their parts alternate between two buffers in shared
 // memory.
 template <bool kPart, int kWarps>
 class RowSums {
@@ -142,7 +142,7 @@ class RowSums {
   int lanes_, turn_ = 0;
 };
 
-// Calls f.template operator()<kPer, kPart>() as norm_block() says; kPer 0: the kernel of any size.
+// Calls f.template operator()<kPer, kPart>() for norm_block(). kPer 0: the kernel for any size.
 template <class F>
 void with_norm_block(const NormBlock& b, F&& f) {
   if (b.per == 16 && b.lanes < 32) return f.template operator()<16, true>();
@@ -152,8 +152,8 @@ void with_norm_block(const NormBlock& b, F&& f) {
   f.template operator()<0, false>();
 }
 
-// Blocks that stay for all rows. Measured on an H200: 8192 elements of rows at work on a multiprocessor, and two or
-// three times as many on their way, are enough; more of them slow memory down, and are more sums for the gradient to
+// The number of persistent blocks. Measured on an H200: 8192 elements of rows in computation on a multiprocessor, and
+// two or three times as many in flight, suffice. More blocks slow memory down, and are more sums for the gradient to
 // write.
 template <class F>
 int resident_blocks(F* kernel, const NormBlock& b, int shared, const NormDevice& device, i64 rows) {

@@ -1,5 +1,5 @@
-// y = x rstd w, or (x - mean) rstd w + c with the variance taken over x - mean. A row's threads have kRows rows at
-// once, all of them on their way from memory together, and all summed up at one barrier.
+// y = x rstd w, or (x - mean) rstd w + c with the variance of x - mean. A row's threads have kRows rows at once: all
+// load together, and one barrier sums all.
 #include "exec/cuda/kernels/norm/norm.cuh"
 
 namespace megalith::cuda {
@@ -13,23 +13,23 @@ struct NormArgs {
   float part, eps;  // part: 1 / h
 };
 
-// Rows at once: few, so that while some blocks of a multiprocessor wait for their sums, the others' rows are on their
-// way.
+// Rows at once. They are few, so rows of some blocks load while other blocks of the multiprocessor wait for their
+// sums.
 template <class T, int kPer>
 constexpr int norm_rows = kPer == 16 && sizeof(T) == 2 ? 2 : 1;
-// Blocks a multiprocessor that registers must have room for.
+// The number of blocks a multiprocessor that registers must allow.
 template <int kPer>
 constexpr int norm_resident = kPer == 32 ? 1 : 4;
 
-// A thread's packs of 16 bytes of its rows, kPer elements of each.
+// A thread's packs of 16 bytes in its rows, kPer elements of each.
 template <class T, int kPer>
 struct RowPacks {
   static constexpr int kSize = 16 / sizeof(T), kPacks = kPer / kSize, kRows = norm_rows<T, kPer>;
   Pack<T, kSize> x[kRows][kPacks];
-  int stride, left;  // pack k begins k * stride elements behind the first, and is there if that is below `left`
+  int stride, left;  // pack k begins k * stride elements after the first, and exists if that is below `left`
 
   __device__ bool has(int k) const { return k * stride < left; }
-  // What is not there is zeros.
+  // Missing elements are zeros.
   __device__ RowPacks(const T* first, int h, int rows, int stride, int left) : stride(stride), left(left) {
     const float zeros[kSize] = {};
 #pragma unroll
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), norm_resident<k
   }
 }
 
-// Rows of any size: a block each, element by element, read again for each sum.
+// Rows of any size: a block for each, element by element, with one read for each sum.
 template <class T, bool kCentred>
 __global__ void __launch_bounds__(512) any_norm_kernel(const NormArgs a) {
   using Sums = RowSums<false, 16>;
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(512) any_norm_kernel(const NormArgs a) {
   }
 }
 
-// f(kernel, rows at once); 0 rows: blocks that go through all rows.
+// f(kernel, rows at once). 0 rows: persistent blocks loop over all rows.
 template <class T, bool kCentred, class F>
 void with_typed_kernel(const NormBlock& b, F&& f) {
   with_norm_block(b, [&]<int kPer, bool kPart>() {

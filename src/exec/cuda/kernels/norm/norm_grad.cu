@@ -1,8 +1,8 @@
 // With n = x rstd (LayerNorm: (x - mean) rstd) and g = dy w:
 //   dx = dres + rstd (g - mean(g) - n mean(g n)), mean(g) of LayerNorm only;  dw = sum of dy n,  dc = sum of dy.
-// With `with_output` also y, from what is there; with `bias` the sum of dx.
-// One pass over memory: persistent blocks go through the rows, the next rows on their way meanwhile, and keep the sums
-// of their rows in registers; at the end each block writes its sums, and a second kernel adds the blocks' in order.
+// With `with_output` it also writes y, and with `bias` the sum of dx. It makes one pass over memory: persistent
+// blocks loop over the rows, and load the next rows meanwhile. They keep the sums of their rows in registers and
+// write them at the end. A second kernel adds the sums of the blocks in order.
 #include "exec/cuda/kernels/norm/norm_grad_rows.cuh"
 #include "exec/cuda/kernels/norm/norm_grad_sums.cuh"
 
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), kPer == 32 ? 1 
   rows.finish(at, reinterpret_cast<float*>(memory));
 }
 
-// Rows of any size: a block each, element by element; the sums in the workspace.
+// Rows of any size: a block for each, element by element, with the sums in the workspace.
 template <class T, bool kCentred>
 __global__ void __launch_bounds__(512) any_grad_kernel(const GradArgs a) {
   using Sums = RowSums<false, 16>;
@@ -77,8 +77,8 @@ __global__ void __launch_bounds__(512) any_grad_kernel(const GradArgs a) {
   }
 }
 
-// f(kernel, bytes of shared memory), for blocks that take the form: 24 elements a thread are the forward's, and in f32
-// or with more than 16 there are no registers for the sums of a bias.
+// f(kernel, bytes of shared memory), for blocks of these forms. 24 elements a thread is a form of the forward only.
+// With f32, or more than 16 elements, there are no registers for the sums of a bias.
 template <class T, class Form, class F>
 void with_typed_kernel(const NormBlock& b, F&& f) {
   with_norm_block(b, [&]<int kPer, bool kPart>() {
@@ -112,7 +112,7 @@ void with_kernel(const NormGradLaunch& l, F&& f) {
 
 }  // namespace
 
-// The same blocks for all forms, so that dw has the same bits.
+// All forms have the same blocks, so dw has the same bits.
 NormGradLaunch plan_norm_grad(const NormShape& s, const NormGradForm& form, const NormDevice& device) {
   NormGradLaunch l{s, norm_grad_block(s, device), form, 0, 0, norm_ring(s, device)};
   if (l.ring.packs > 0) {

@@ -1,8 +1,8 @@
-// The norms' gradient on Hopper, of bf16 rows of 520 to 8192 elements: what norm_grad.cu computes, with fewer
-// instructions an element, which such rows are short of rather than memory. The copy engine brings rows in, a thread
-// has two rows at once, or two packs of a wide one, and the sums of both rows share shuffles and a barrier. A block
-// stays on each multiprocessor; its groups of warps go through the rows kRows neighbours at a time, each with a ring of
-// stages in shared memory, and the block adds up its groups' sums before it writes them.
+// The norms' gradient on Hopper for bf16 rows of 520 to 8192 elements. It computes what norm_grad.cu does with fewer
+// instructions an element, which limit such rows more than memory does. The copy engine (TMA) loads rows. A thread
+// has two rows at once, or two packs of a wide row. The sums of both rows share shuffles and a barrier. One
+// persistent block runs on each multiprocessor. Its groups of warps loop over the rows, kRows neighbours at a time,
+// each with a ring of stages in shared memory. The block adds the sums of its groups before it writes them.
 #include "exec/cuda/hopper/copies.cuh"
 #include "exec/cuda/kernels/norm/norm_grad_hopper_rows.cuh"
 #include "exec/cuda/kernels/norm/norm_grad_hopper_sums.cuh"
@@ -36,7 +36,7 @@ struct Ring {
   }
 };
 
-// The sum over the groups of [groups][vectors][h], in order, to the block's place in [vectors][blocks][h].
+// The sum over the groups of [groups][vectors][h], in order, to the block's part of [vectors][blocks][h].
 __device__ inline void add_groups(const float* sums, int groups, int vectors, int h, float* to) {
   const int all = vectors * h;
   for (int i = 4 * threadIdx.x; i < all; i += 4 * blockDim.x) {
@@ -79,14 +79,14 @@ __global__ void __launch_bounds__(NormRing::kThreads, 1) hopper_grad_kernel(cons
     float sums[Rows::kSums] = {};
     rows.add(ring.stage(at.stage), sums);
     sum(sums);
-    // Here all of the group are done with the stage before this one: the sums have a barrier.
+    // All threads of the group are now done with the previous stage, because the sums have a barrier.
     const int ahead = row + (kDepth - 1) * step;
     if (thread == 0 && row != first && ahead < a.rows) ring.fetch(at.before().stage, ahead);
     rows.store(ring.stage(at.stage), row, sums);
-    // What this thread has read of the stage, by ordinary loads, comes before what the copy engine writes there.
+    // Orders this thread's ordinary reads of the stage before the copy engine's writes to it.
     hopper::order_shared();
   }
-  // The next kernel's blocks may take the places of blocks that end; it waits for all of this one's writes.
+  // Blocks of the next kernel may start as blocks end. That kernel waits for all writes of this one.
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
   __syncthreads();
   float* mine = reinterpret_cast<float*>(memory);
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(NormRing::kThreads, 1) hopper_grad_kernel(cons
   add_groups(mine, groups, Rows::kVectors, a.h, a.b.workspace);
 }
 
-// f(kernel) of the launch's form.
+// f(kernel) with the launch's form.
 template <class F>
 void with_kernel(const NormGradLaunch& l, F&& f) {
   const auto constant = [](bool value, auto&& g) {
@@ -125,7 +125,7 @@ void launch_hopper(const NormGradLaunch& l, const NormGradBuffers& b, cudaStream
     kernel<<<l.blocks, l.ring.lanes * l.ring.groups, size_t(shared), stream>>>(args);
     check_launch("[rms_norm_grad, layer_norm_grad] launch");
   });
-  // Launched early, so that what a launch takes is over when the blocks are done.
+  // Launched early, so the launch latency is over when the blocks are done.
   cudaLaunchAttribute early;
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;

@@ -1,7 +1,7 @@
-// A thread's part of kRows rows at a time of a norm's gradient in bf16: 8 kPacks columns, the same of all rows, so that
-// their sums stay in registers. With n = (x - mean) rstd and g = dy w:
-//   dw += dy n,  dc += dy,  dx = dres + rstd (g - mean(g) - n mean(g n)).
-// n and g are kept from the sums to dx: a row is taken apart once.
+// A thread's part of kRows rows of a norm's gradient in bf16: the same 8 kPacks columns of all rows, so their sums
+// stay in registers. With n = (x - mean) rstd and g = dy w:
+//   dw += dy n,  dc += dy,  dx = dres + rstd (g - mean(g) - n mean(g n)).\nn and g stay in registers from the sums to
+//   dx, so a row is unpacked once.
 #pragma once
 #include "exec/cuda/kernels/norm/norm.cuh"
 
@@ -21,7 +21,7 @@ class HopperGradRows {
   static constexpr int kInputs = Form::kResidual ? 3 : 2, kKinds = kCentred ? 2 : 1, kSums = kRows * kKinds;
   static constexpr int kVectors = 1 + kCentred + Form::kBias;
 
-  // A thread without columns of its own works on others, with weights of zero, and writes nothing.
+  // A thread without columns computes on those of another thread with zero weights, and writes nothing.
   __device__ HopperGradRows(const HopperGradArgs& a, int thread) : a_(a) {
     const float zeros[kPack] = {};
 #pragma unroll
@@ -33,7 +33,8 @@ class HopperGradRows {
     }
   }
 
-  // Statistics are read a step ahead: those of the rows from `first` on begin to be, those begun before are taken.
+  // Statistics are read one step ahead. It takes those of the last call, and starts to read those of the rows from
+  // `first` on.
   __device__ void fetch_stats(int first) {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
@@ -49,7 +50,7 @@ class HopperGradRows {
     }
   }
 
-  // Adds to dw and dc. stage: [kInputs][kRows][h], of dy, x and dres. sums: of each row g n and, of LayerNorm, g.
+  // Adds to dw and dc. stage: [kInputs][kRows][h], of dy, x and dres. sums: of each row g n and, for LayerNorm, g.
   __device__ void add(const __nv_bfloat16* stage, float (&sums)[kSums]) {
 #pragma unroll
     for (int k = 0; k < kPacks; ++k)
@@ -70,7 +71,7 @@ class HopperGradRows {
       }
   }
 
-  // dx of the rows from `row` on, and what else the form has. `sums`: over the whole rows.
+  // Stores dx of the rows from `row` on, and the form's other results. `sums`: over whole rows.
   __device__ void store(const __nv_bfloat16* stage, int row, const float (&sums)[kSums]) {
     const i64 first = i64(row) * a_.h;
     if constexpr (Form::kWithOutput) store_output(stage, static_cast<__nv_bfloat16*>(a_.b.y) + first);
@@ -92,14 +93,14 @@ class HopperGradRows {
         const Pack<__nv_bfloat16, kPack> pack = packed<__nv_bfloat16>(dx);
         if (has_[k]) put_pack(static_cast<__nv_bfloat16*>(a_.b.dx) + first + (r * a_.h + column_[k]), pack);
         if constexpr (Form::kBias) {
-          unpack(pack, dx);  // as rounded: what the bias's own sum would read
+          unpack(pack, dx);  // rounded, as the separate sum of the bias would read it
 #pragma unroll
           for (int e = 0; e < kPack; ++e) db_[k][e] += dx[e];
         }
       }
   }
 
-  // The sums of this thread's columns, to vectors [kVectors][h].
+  // Writes the sums of this thread's columns to vectors [kVectors][h].
   __device__ void put_sums(float* to) const {
 #pragma unroll
     for (int k = 0; k < kPacks; ++k) {
@@ -113,12 +114,12 @@ class HopperGradRows {
  private:
   static __device__ const __nv_bfloat16* as_bf16(const void* p) { return static_cast<const __nv_bfloat16*>(p); }
 
-  // n of a number; the compiler hoists what is a row's.
+  // n of one element. The compiler hoists the values of its row.
   __device__ float normal(float x, int r) const {
     if constexpr (kCentred) return fmaf(x, rstd_[r], -mean_[r] * rstd_[r]);
     return __fmul_rn(x, rstd_[r]);
   }
-  // The one form that has no registers left makes it anew.
+  // One form has no registers for n, and computes it again.
   static constexpr bool kKeepN = kPacks == 1 || !(kCentred && Form::kWithOutput && Form::kBias);
   __device__ void get_n(const __nv_bfloat16* stage, int k, int r, float (&n)[kPack]) const {
     if constexpr (!kKeepN) unpack(load_pack<kPack>(stage + (kRows + r) * a_.h + column_[k]), n);
@@ -130,7 +131,7 @@ class HopperGradRows {
         n[e] = normal(n[e], r);
   }
 
-  // From x where there is a mean: n is rounded otherwise than the forward's.
+  // From x if there is a mean: n is rounded differently in the forward.
   __device__ void store_output(const __nv_bfloat16* stage, __nv_bfloat16* to) const {
 #pragma unroll
     for (int k = 0; k < kPacks; ++k) {

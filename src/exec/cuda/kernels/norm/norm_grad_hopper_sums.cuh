@@ -1,11 +1,11 @@
 // Sums over a group of a block's warps, for several values at once. The values share the shuffles: each step halves
-// those that a lane goes on with, so N values cost a warp about as many as one does.
+// the number of values in a lane. So N values cost a warp about as much as one.
 #pragma once
 #include "exec/cuda/launch.cuh"
 
 namespace megalith::cuda {
 
-// The sum over the warp of x[lane / (32 / N)]: every lane has that of one of N values, a power of two.
+// The sum over the warp of x[lane / (32 / N)]. Every lane has the sum of one of N values, N a power of two.
 template <int N>
 __device__ inline float shared_warp_sum(const float (&x)[N], int lane, int across = 16) {
   if constexpr (N == 1) {
@@ -25,7 +25,7 @@ __device__ inline float shared_warp_sum(const float (&x)[N], int lane, int acros
 }
 
 // Sums of N values over a group's `threads`, at most kWarps whole warps; all of them get the results. It costs one
-// barrier, which the group has for itself: the warps' parts take turns between two places in shared memory.
+// barrier of the group, because the warps' parts alternate between two buffers in shared memory.
 template <int N, int kWarps>
 class GroupSums {
  public:
@@ -35,8 +35,8 @@ class GroupSums {
     float part[2][kParts];
   };
 
-  // `barrier`: one of the block's 16 that nobody else uses. Parts of warps that the group does not have stay zeros; the
-  // caller synchronizes the block before the first sum.
+  // `barrier`: one of the block's 16, for this group only. Parts of missing warps stay zero. The caller synchronizes
+  // the block before the first sum.
   __device__ GroupSums(Shared& shared, int barrier, int threads, int thread)
       : shared_(shared), barrier_(barrier), threads_(threads), lane_(thread % 32), warp_(thread / 32) {
     for (int i = thread; i < 2 * kParts; i += threads) (&shared.part[0][0])[i] = 0;

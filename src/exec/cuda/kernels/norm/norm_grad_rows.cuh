@@ -1,4 +1,4 @@
-// The rows of a norm's gradient, in a thread's registers and shared memory. With r = dy rstd:
+// The rows of a norm's gradient in a thread's registers and shared memory. With r = dy rstd:
 //   dw += r (x - mean),  dx = dres + r w - base - (x - mean) slope,  where base = mean(r w) and
 //   slope = rstd^2 mean(r w (x - mean)).
 #pragma once
@@ -14,7 +14,7 @@ struct GradArgs {
 };
 
 // The sums dw or dc of a block: `mine` of each thread, added over the groups of threads in order, to out [h].
-// `memory`: shared, a float for each of `mine` and each thread.
+// `memory`: shared memory, one float for each of `mine` of each thread.
 template <class Stages, int kPer>
 __device__ inline void store_sums(const Stages& stages, const NormLane& at, const float (&mine)[kPer], float* memory,
                                   float* out, int h) {
@@ -37,7 +37,7 @@ __device__ inline void store_sums(const Stages& stages, const NormLane& at, cons
   }
 }
 
-// What a form of the gradient has beside dx, dw and, of LayerNorm, dc.
+// The results and inputs of a form in addition to dx, dw and, for LayerNorm, dc.
 template <bool kIsCentred, bool kHasResidual, bool kHasOutput, bool kHasBias>
 struct GradForm {
   static constexpr bool kCentred = kIsCentred, kResidual = kHasResidual, kWithOutput = kHasOutput, kBias = kHasBias;
@@ -118,7 +118,7 @@ class GradRows {
     }
   }
 
-  // The block's sums of dw, of LayerNorm dc, and of the bias: [sums][blocks][h].
+  // The block's sums of dw, of dc for LayerNorm, and of the bias: [sums][blocks][h].
   __device__ void finish(const NormLane& at, float* memory) {
     __pipeline_wait_prior(0);
     const i64 all = i64(gridDim.x) * a_.h;
@@ -129,7 +129,7 @@ class GradRows {
   }
 
  private:
-  // A loop of its own: together with dx it would need more registers than there are.
+  // A separate loop: together with dx it would need too many registers.
   __device__ void store_output(int stage, int row, const RowStats& at) const {
     T* to = static_cast<T*>(a_.b.y) + (i64(row) * a_.h + stages_.column(0));
 #pragma unroll
@@ -144,7 +144,7 @@ class GradRows {
     }
   }
 
-  // Between add() and store(): what registers have room for.
+  // Kept between add() and store() if there are registers for it.
   static constexpr bool kHeldX = kPer <= 16, kHeldRw = kPer <= 16 || (sizeof(T) == 2 && !kCentred);
 
   __device__ void centred(int stage, int k, float mean, float (&x)[kSize]) const {

@@ -1,11 +1,11 @@
-// Adds up the sums dw, dc and db that the blocks of a norm's gradient have left in the workspace [sums][blocks][h].
+// Adds the sums dw, dc and db of the blocks of a norm's gradient, from the workspace [sums][blocks][h].
 #pragma once
 #include "exec/cuda/kernels/norm/norm.h"
 #include "exec/cuda/launch.cuh"
 
 namespace megalith::cuda {
 
-// A vector [h] that blocks' sums are added up to.
+// The vector [h] that receives the total.
 struct SummedTo {
   void* at;
   DType type;
@@ -22,8 +22,9 @@ inline SumsTo sums_to(const NormGradLaunch& l, const NormGradBuffers& b) {
   return to;
 }
 
-// 32 columns a block: each of 32 warps adds every 32nd block's sums, in order, then their sums are added in order.
-// blockIdx.y: which of the sums. kEarly: it may be launched before the blocks are done, and waits for them (Hopper).
+// 32 columns a block. Each of 32 warps adds every 32nd block's sums in order, then the warps' sums are added in
+// order. blockIdx.y: which sum. kEarly: the kernel may launch before the blocks are done, and waits for them
+// (Hopper).
 template <bool kEarly>
 __global__ void __launch_bounds__(1024) add_blocks_kernel(const float* sums, int blocks, i64 h, SumsTo all) {
   __shared__ float parts[32][33];

@@ -1,4 +1,4 @@
-// Each block reads 32 KiB. Maxima are of the bits of |x|, integers, so in which order blocks end does not matter.
+// Each block reads 32 KiB. Maxima are of the bits of |x| as integers, so the order of blocks does not matter.
 #include "exec/cuda/kernels/quantize/codes.cuh"
 
 namespace megalith::cuda {
@@ -6,9 +6,9 @@ namespace {
 
 constexpr int kThreads = 256, kLoads = 8;
 
-constexpr int kMostBlocks = 1056;  // of a launch that most often does nothing: 8 for each SM of an H100
+constexpr int kMostBlocks = 1056;  // of a launch that usually does nothing: 8 for each SM of an H100
 
-// unless: a scale; where it is above 0, nothing is read.
+// unless: a scale. If it is above 0, nothing is read.
 template <class X>
 __global__ void __launch_bounds__(kThreads) amax_kernel(const X* x, i64 n, u32* amax, const float* unless) {
   if (unless && *unless > 0) return;

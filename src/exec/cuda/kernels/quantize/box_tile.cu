@@ -1,4 +1,4 @@
-// Boxes of 1 x n, n x 1 and n x m values by tiles that hold whole ones: x is read once.
+// Boxes of 1 x n, n x 1 and n x m values, by tiles of whole boxes: x is read once.
 #include "exec/cuda/kernels/quantize/tile.cuh"
 
 namespace megalith::cuda {
@@ -13,12 +13,12 @@ struct BoxTileArgs {
   i64 down, across;  // boxes of a matrix
 };
 
-// The box of a place in the tile, along one dim. Each tile begins with a box.
+// The box of a position in the tile, along one dim. Each tile begins with a box.
 __device__ inline i64 box_at(i64 tile_begins, int at, i64 box) {
   return tile_begins / TilePlace::kTile * (TilePlace::kTile / int(box)) + at / int(box);
 }
 
-// A row's boxes lie in neighbouring lanes.
+// A row's boxes are in neighbouring lanes.
 __device__ inline u32 largest_of_lanes(u32 most, int lanes) {
   for (int d = 1; d < lanes; d *= 2) most = max(most, __shfl_xor_sync(0xffffffffu, most, d));
   return most;
@@ -26,8 +26,8 @@ __device__ inline u32 largest_of_lanes(u32 most, int lanes) {
 
 constexpr int kRowsOfThread = TilePlace::kParts * TilePlace::kRows;
 
-// The scales of 1 x box_columns for each of the thread's rows. Where a box has a lane for each of these rows, a lane
-// makes the scale of one.
+// The scales of 1 x box_columns boxes for each of the thread's rows. If a box has a lane for each of these rows, each
+// lane computes one scale.
 template <class X>
 __device__ void row_scales(const BoxTileArgs& a, const TilePlace& t, const TileValues<X>& v, float* scale_inv,
                            float (&scales)[kRowsOfThread]) {
@@ -46,7 +46,7 @@ __device__ void row_scales(const BoxTileArgs& a, const TilePlace& t, const TileV
     const BoxScale s = scale_of(a.rule, amax_of_bits(bits), of_tensor, 0);
 #pragma unroll
     for (int r = 0; r < kRowsOfThread; ++r) scales[r] = __shfl_sync(0xffffffffu, s.scale, r, kRowsOfThread);
-    // Lanes beyond the last column write too: their box begins inside.
+    // Lanes after the last column also write: their box begins inside.
     const int row = t.row_in_tile(mine / t.kRows, mine % t.kRows), first = (t.lane - lane) * t.kColumns;
     if (lane < kRowsOfThread && row < t.rows_left && first < t.columns_left)
       scale_inv[(t.row + row) * a.across + box_at(t.column, first, c.box_columns)] = s.scale_inv;
@@ -86,8 +86,8 @@ __device__ inline void largest_of_columns(const TileValues<X>& v, int k, u32 (&m
   }
 }
 
-// amax of each box's columns over the rows of a part -> parts [.., n], n boxes in a row of the tile. kWhole: a box has
-// all rows of the tile, and a part those of a warp; else a part has 4 rows.
+// amax of each box's columns over the rows of a part -> parts [.., n], n boxes in a row of the tile. kWhole: a box
+// has all rows of the tile, and a part has those of a warp. Otherwise a part has 4 rows.
 template <BoxShape kShape, bool kWhole, class X>
 __device__ void amax_of_parts(const TilePlace& t, const TileValues<X>& v, int n, u32* parts) {
 #pragma unroll
@@ -115,7 +115,7 @@ __device__ void amax_of_parts(const TilePlace& t, const TileValues<X>& v, int n,
   }
 }
 
-// Where the scales of a tile's boxes lie.
+// The location of the scales of a tile's boxes.
 struct ScalePlace {
   float* scale_inv;  // of the matrix's first box
   i64 pitch;         // of the boxes' rows
@@ -165,7 +165,7 @@ __device__ inline void encode_tall(const BoxTileArgs& a, const TilePlace& t, con
   encode_tile<kFormat>(v, t, out, turned, [&](int k, int, int e) { return scales[kWhole ? 0 : k][e % kEach]; });
 }
 
-// Blocks of an SM at once, by the registers that they need.
+// Blocks of an SM at once, by their registers.
 template <class X, BoxShape kShape, bool kWhole>
 constexpr int kBlocksOfSm = sizeof(X) > 2                       ? 1
                             : kWhole || kShape == BoxShape::row ? 4

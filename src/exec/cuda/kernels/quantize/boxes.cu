@@ -1,4 +1,4 @@
-// Boxes of any sizes: a block finds a box's amax, then a thread an element casts.
+// Boxes of any sizes: a block finds a box's amax, then each thread casts elements.
 #include "base/rng.h"
 #include "exec/cuda/kernels/quantize/codes.cuh"
 #include "quant/stochastic.h"
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kThreads)
   scales[blockIdx.x] = s.scale, p.scale_inv[blockIdx.x] = s.scale_inv;
 }
 
-// Of the seed, the sample's number and the other global indices, as the CPU's kernel has it.
+// From the seed, the sample's number and the other global indices, as in the CPU kernel.
 __device__ inline u32 random_bits(const BoxLaunch& l, const i64* place, const i64* numbers) {
   u64 h = mix(l.seed, u64(numbers[place[1]]));
   for (int d = 0; d + 1 < l.dims; ++d)

@@ -1,5 +1,5 @@
-// One scale for a tensor, codes as they are: packs of 8 values become 8 bytes. What fits no pack goes one by one, its
-// transpose too.
+// Casts with one scale for a tensor: packs of 8 values become 8 bytes. Elements that fill no pack are cast one by
+// one, also in the transpose.
 #include "exec/cuda/kernels/quantize/cast_tile.h"
 #include "exec/cuda/kernels/quantize/codes.cuh"
 
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(ScaleRuleOfBox rule, Cas
   }
 }
 
-// Elements from `begin` on, by themselves.
+// Elements from `begin` on, one by one.
 template <class X, CodeKind kFormat>
 __global__ void __launch_bounds__(kThreads)
     cast_single_kernel(ScaleRuleOfBox rule, CastPointers p, i64 begin, i64 rows, i64 columns) {

@@ -1,4 +1,4 @@
-// Codes and scales on the device: as src/quant and the CPU's kernel make them, to the bit.
+// Codes and scales on the device, equal to those of src/quant and of the CPU kernel to the bit.
 #pragma once
 #include <cuda_fp8.h>
 
@@ -43,7 +43,7 @@ struct BoxScale {
   float scale, scale_inv;
 };
 
-// amax: of the box; of_tensor: of the whole tensor, where the rule reads it; state: the scale that is kept, or 0.
+// amax: of the box; of_tensor: of the whole tensor, if the rule needs it; state: the kept scale, or 0.
 __device__ inline BoxScale scale_of(const ScaleRuleOfBox& rule, float amax, float of_tensor, float state) {
   const float seen = rule.by == ScaleKind::nv ? fmaxf(amax, of_tensor) : amax;
   if (quant::is_infinite(seen)) return {state > 0 ? state : 1, __uint_as_float(kNaNBits)};
@@ -64,15 +64,15 @@ __device__ inline BoxScale scale_of(const ScaleRuleOfBox& rule, float amax, floa
 }
 static_assert(quant::kLargest<quant::E4M3> == 448.0f && quant::kLargest<quant::E5M2> == 57344.0f);
 
-// Of a tensor. A cast that gives its amax knows it before only where there is no scale yet.
+// For a whole tensor. A cast that also computes amax knows it in advance only if there is no scale yet.
 __device__ inline BoxScale tensor_scale(const ScaleRuleOfBox& rule, const CastPointers& p) {
   const float state = p.state ? *p.state : 0;
   const float amax = !p.seen ? *p.amax : state > 0 ? 0 : __uint_as_float(*p.seen);
   return scale_of(rule, amax, amax, state);
 }
 
-// By one thread of the grid. Where the cast gives its amax, a block that sees what is not finite makes it NaN: numbers
-// above 0 are ordered as their bits, and NaN is above all.
+// One thread of the grid calls it. If the cast computes amax, a block that sees a non-finite value makes it NaN.
+// Numbers above 0 have the order of their bits, and NaN is above all.
 __device__ inline void put_scale_inv(const CastPointers& p, float scale_inv) {
   if (p.seen)
     atomicMax(reinterpret_cast<u32*>(p.scale_inv), __float_as_uint(scale_inv));
@@ -80,14 +80,14 @@ __device__ inline void put_scale_inv(const CastPointers& p, float scale_inv) {
     *p.scale_inv = scale_inv;
 }
 
-// bits: of the largest |x| of some.
+// bits: of the largest |x| of some values.
 __device__ inline void put_seen(const CastPointers& p, u32 bits) {
   if (bits == 0) return;
   atomicMax(p.seen, min(bits, kInfinityBits));
   if (bits >= kInfinityBits) atomicMax(reinterpret_cast<u32*>(p.scale_inv), kNaNBits);
 }
 
-// The larger of `most` and 4-byte words of X. Pairs of bf16 stay pairs, until bits_of_f32().
+// The larger of `most` and 4-byte words of X. Pairs of bf16 stay pairs until bits_of_f32().
 template <class X, int kWords>
 __device__ inline u32 larger_bits(u32 most, const u32 (&words)[kWords]) {
   if constexpr (std::is_same_v<X, __nv_bfloat16>) {
@@ -104,7 +104,7 @@ __device__ inline u32 larger_bits(u32 most, const u32 (&words)[kWords]) {
   }
   return most;
 }
-// Of two such results.
+// The larger of two such results.
 template <class X>
 __device__ inline u32 larger_of_pairs(u32 a, u32 b) {
   if constexpr (std::is_same_v<X, __nv_bfloat16>) return __vmaxu2(a, b);

@@ -15,7 +15,7 @@ struct SeenList {
   SeenAmax at[kMost];
 };
 
-// amax is never below 0: the order of such numbers is that of their bits, and does not depend on the threads'.
+// amax is never below 0. Such numbers have the order of their bits, so the order of threads does not matter.
 __global__ void collect_kernel(const __grid_constant__ SeenList list, u32* seen) {
   const int i = threadIdx.x;
   if (i < list.n) atomicMax(seen + list.at[i].place, __float_as_uint(*list.at[i].amax));
@@ -26,7 +26,7 @@ struct StateList {
   float* at[kMostLayers];
 };
 
-// As quant::update_delayed, of one tensor: a column of the state. A block for each layer.
+// The same as quant::update_delayed for one tensor, a column of the state. A block for each layer.
 __global__ void delayed_kernel(DelayedLaunch l, const __grid_constant__ StateList states, const float* seen,
                                const double* counts) {
   const int t = threadIdx.x;

@@ -8,10 +8,10 @@ namespace megalith::cuda {
 
 // Of a bucket's member.
 struct MemberPointers {
-  const float *seen, *state;  // amax of all ranks; the scale that is kept; null: none
+  const float *seen, *state;  // amax of all ranks; the kept scale; nullptr: none
   float *scale_inv, *amax;    // where they go; null: not wanted
 };
-// Also of members of which this rank has no element.
+// Also for members without an element on this rank.
 void launch_member_scales(const ScaleRuleOfBox& rule, std::span<const MemberPointers> members, cudaStream_t stream);
 
 // Codes [rows, columns] -> [columns, rows].

@@ -13,7 +13,7 @@ static_assert(int(CodeKind::e2m1) == int(CodeFormat::e2m1) && int(ScaleKind::kep
 
 namespace {
 
-// The device pointers of a run: x, [amax], [state] -> codes or codes_t, scale_inv, [amax], or with codes_t behind them.
+// The device pointers of a run: x, [amax], [state] -> codes or codes_t, scale_inv, [amax]; or codes_t after them.
 CastPointers pointers(const Quantize& op, const Args& a) {
   CastPointers p{.x = a.ins[0],
                  .amax = nullptr,

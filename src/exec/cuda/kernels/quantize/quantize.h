@@ -19,7 +19,7 @@ struct ScaleRuleOfBox {
 struct CastPointers {
   const void* x;
   const float* amax;    // of the tensor; null: the boxes' own
-  const float* state;   // the scale that is kept, where it is above 0; null: none
+  const float* state;   // the kept scale, if it is above 0; nullptr: none
   u32* seen;            // what becomes the amax of x, in an f32's bits; null: not wanted. scale_inv starts at 0 then
   u8 *codes, *codes_t;  // null: not wanted
   float* scale_inv;
@@ -58,7 +58,7 @@ struct BoxLaunch {
   int dims;
   i64 size[kMostDims], box[kMostDims], grid[kMostDims];  // of x here, of a box, counts of boxes
   i64 elements, boxes;
-  i64 rows, columns, parts;  // of the matrix that is transposed; rows of `parts` sequences become neighbours
+  i64 rows, columns, parts;  // of the matrix to transpose; rows of `parts` sequences become neighbours
   bool stochastic;
   u64 seed;
   Indices index[kMostDims];  // global; of stochastic alone

@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kTokens = 16, kThreads = 128;
 
-// Of quant/nvfp4.cpp: bit i is set where sign i is -1.
+// As in quant/nvfp4.cpp: bit i is set if sign i is -1.
 constexpr u32 kNegative = 0b1101'0111'1110'1000;
 
 template <class X>

@@ -1,7 +1,7 @@
-// A tile of 128 x 128 values, 256 threads: each has 8 neighbouring columns of 2 x 4 neighbouring rows. 16 lanes have
-// 256 bytes of a row of bf16. Codes of 4 rows of a column are one word, which goes through shared memory. So 8
-// lanes store 128 bytes of a row of the transpose. The word of rows w and column c lies at c * 32 + (w ^ 2 * (c / 8)):
-// then neither the writing nor the reading lanes meet in a bank.
+// A tile of 128 x 128 values and 256 threads: each has 8 consecutive columns of 2 x 4 consecutive rows. 16 lanes have
+// 256 bytes of a row of bf16. The codes of 4 rows of a column are one word, which goes through shared memory. So 8
+// lanes store 128 bytes of a row of the transpose. The word of rows w and column c is at c * 32 + (w ^ 2 * (c / 8)).
+// So neither writing nor reading lanes have bank conflicts.
 #pragma once
 #include "exec/cuda/kernels/quantize/codes.cuh"
 
@@ -13,7 +13,7 @@ struct TilePlace {
   int rows_left, columns_left;  // of the matrix, from there on: at most the tile's
   int lane = threadIdx.x % 16, group = threadIdx.x / 16;
 
-  // Tiles of kGroup rows of tiles stand behind one another: so the transpose is written in longer pieces.
+  // Tiles of kGroup rows of tiles come one after another, so the transpose is written in longer pieces.
   __device__ TilePlace(u32 tile, i64 rows, i64 columns) {
     const u32 down = u32((rows + kTile - 1) / kTile), across = u32((columns + kTile - 1) / kTile);
     const u32 band = tile / (kGroup * across), rest = tile % (kGroup * across);
@@ -60,7 +60,7 @@ struct TileValues {
   }
 };
 
-// 4 words of 4 bytes as a matrix, transposed.
+// Transposes 4 words of 4 bytes as a matrix.
 __device__ inline void turn_bytes(u32 (&w)[4]) {
   const u32 low01 = __byte_perm(w[0], w[1], 0x5140), high01 = __byte_perm(w[0], w[1], 0x7362);
   const u32 low23 = __byte_perm(w[2], w[3], 0x5140), high23 = __byte_perm(w[2], w[3], 0x7362);
@@ -68,9 +68,9 @@ __device__ inline void turn_bytes(u32 (&w)[4]) {
   w[2] = __byte_perm(high01, high23, 0x5410), w[3] = __byte_perm(high01, high23, 0x7632);
 }
 
-// Where codes go: those of the tile's matrix, in rows `pitch` apart; of the transpose `all` apart.
+// The destination of codes: those of the tile's matrix, in rows `pitch` apart; those of the transpose, `all` apart.
 struct TileOut {
-  u8 *codes, *codes_t;  // of the matrix's first row; null: not wanted
+  u8 *codes, *codes_t;  // of the matrix's first row; nullptr: not needed
   i64 pitch, all;
 };
 
@@ -106,7 +106,7 @@ __device__ inline void encode_tile(const TileValues<X>& v, const TilePlace& t, c
   }
 }
 
-// The transpose, behind encode_tile() and a barrier.
+// Stores the transpose, after encode_tile() and a barrier.
 __device__ inline void store_turned(const TilePlace& t, const TileOut& out, const u32* turned) {
 #pragma unroll
   for (int k = 0; k < t.kTile * 8 / t.kThreads; ++k) {

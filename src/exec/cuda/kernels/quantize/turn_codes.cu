@@ -1,4 +1,4 @@
-// The transpose of codes by tiles, and what members of buckets have as scales.
+// The transpose of codes by tiles, and the scales of members of buckets.
 #include "exec/cuda/kernels/quantize/member_scales.h"
 #include "exec/cuda/kernels/quantize/tile.cuh"
 

@@ -1,5 +1,5 @@
-// A block lists its expert's entries in the tokens' order. Those that it keeps are the first ones; or, by weight, those
-// above the weight of the last one kept, and of its equals the first. That weight is found bit by bit.
+// A block lists its expert's entries in the tokens' order, and keeps the first ones. By weight, it keeps the entries
+// above the weight of the last one kept, and the first ones of equal weight. It finds that weight bit by bit.
 #include "exec/cuda/kernels/router/expert_capacity.h"
 
 #include "exec/cuda/kernels/router/router_row.cuh"
@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kCapacityThreads = 256, kCapacityWarps = kCapacityThreads / 32;
 
-// How many threads before this one have `mine`, and in `all` how many there are. `parts`: shared, a number for each
-// warp.
+// The number of threads with `mine` before this one, and in `all` their total. `parts`: shared memory, a number for
+// each warp.
 __device__ inline int place_of(bool mine, int* parts, int& all) {
   const int lane = my_lane(), warp = int(threadIdx.x / 32);
   const u32 there = __ballot_sync(kAllLanes, mine);
@@ -27,7 +27,7 @@ __device__ inline int place_of(bool mine, int* parts, int& all) {
   return before;
 }
 
-// The largest t that at least `keep` of the n entries' keys reach.
+// The largest t that the keys of at least `keep` of the n entries reach.
 template <class Key>
 __device__ inline u32 key_of_last(i64 n, i64 keep, const Key& key) {
   u32 t = 0;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kCapacityThreads)
     const i64 i = first + threadIdx.x;
     above += __syncthreads_count(i < n && key(i) > last);
   }
-  i64 equal = 0;  // to the last key, or any where they are not looked at; so far
+  i64 equal = 0;  // entries so far that equal the last key; without weights all entries
   for (i64 first = 0; first < n; first += kCapacityThreads) {
     const i64 i = first + threadIdx.x;
     const bool is_above = sorts && i < n && key(i) > last, is_equal = i < n && (!sorts || key(i) == last);

@@ -1,5 +1,5 @@
-// A warp chooses its token's experts one after another: of each lane's best, the warp's. Where a choice is among
-// groups, lane g has group g. A token's numbers lie in shared memory.
+// A warp chooses its token's experts one by one: each lane finds its best, then the warp finds the best of these. If
+// groups are chosen first, lane g has group g. A token's numbers are in shared memory.
 #include "exec/cuda/kernels/router/route.h"
 #include "exec/cuda/kernels/router/router_row.cuh"
 
@@ -7,13 +7,13 @@ namespace megalith::cuda {
 
 namespace {
 
-// Of one warp.
+// The shared memory of one warp.
 struct RouteRoom {
   float z[RouteLaunch::kMostExperts], by[RouteLaunch::kMostExperts];
   int choice[RouteLaunch::kMostChosen];
 };
 
-// What is larger is first; of equal ones the lower number.
+// Larger values come first; of equal values the lower index.
 __device__ inline u64 key_of(float x, int i) { return u64(ordered(x)) << 32 | (0xffffffffu - u32(i)); }
 __device__ inline int number_of(u64 key) { return int(0xffffffffu - u32(key)); }
 
@@ -30,7 +30,7 @@ __device__ inline float sum_of_largest(const float* x, int n, int best) {
   return sum;
 }
 
-// A bit for each group that may be chosen of.
+// A bit for each group whose experts may be chosen.
 __device__ inline u32 choose_groups(const RouteLaunch& l, const float* by) {
   const int each = l.experts / l.groups, lane = my_lane();
   u64 key = lane < l.groups ? key_of(sum_of_largest(by + lane * each, each, l.group_best), lane) : 0;
@@ -43,7 +43,7 @@ __device__ inline u32 choose_groups(const RouteLaunch& l, const float* by) {
   return out;
 }
 
-// A bit v in `taken` for each chosen expert lane + 32 v; their numbers, ascending, in room.choice.
+// Sets bit v in `taken` for each chosen expert lane + 32 v. Their numbers, in ascending order, go to room.choice.
 __device__ inline void choose_experts(const RouteLaunch& l, RouteRoom& room) {
   const int lane = my_lane(), each = l.groups ? l.experts / l.groups : 1;
   const u32 groups = l.groups ? choose_groups(l, room.by) : 0;
@@ -74,7 +74,7 @@ __device__ inline void choose_experts(const RouteLaunch& l, RouteRoom& room) {
 
 // The weights of slots lane and lane + 32 before scaling, of `x` chosen logits.
 struct Weights {
-  float p[2], sum;  // sum: that the scores were divided by
+  float p[2], sum;  // sum: the divisor of the scores
 };
 __device__ inline Weights weigh(const RouteLaunch& l, const WarpSoftmax& all, const float (&x)[2]) {
   const int lane = my_lane();

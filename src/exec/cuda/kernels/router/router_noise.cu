@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kNoiseThreads)
   if (i < at.positions.n * at.batch * at.columns.n) z[i] = 2 * noise(at, rows, i) - 1;
 }
 
-// As base/rng.h's normal().
+// The same as normal() of base/rng.h.
 __device__ inline double normal_of(u64 h) {
   constexpr double kTwoPi = 6.28318530717958647692;
   return sqrt(-2 * log(1 - unit(mix(h, 1)))) * cos(kTwoPi * unit(mix(h, 2)));

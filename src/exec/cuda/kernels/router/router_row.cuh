@@ -1,4 +1,4 @@
-// What the router's kernels share: a warp has one token, whose experts are lane, lane + 32, ...
+// Shared code of the router's kernels: a warp has one token, and each lane the experts lane, lane + 32, ...
 #pragma once
 #include "exec/cuda/launch.cuh"
 #include "ops/router_score.h"
@@ -24,7 +24,7 @@ __device__ inline i64 my_token() { return i64(blockIdx.x) * kRouterWarps + threa
 __device__ inline int my_lane() { return int(threadIdx.x % 32); }
 inline int router_blocks(i64 tokens) { return blocks_for(tokens, kRouterWarps); }
 
-// Numbers as integers of the same order, all above 0; -0 as 0.
+// Maps floats to integers above 0 with the same order; -0 maps like 0.
 __device__ inline u32 ordered(float x) {
   const u32 bits = __float_as_uint(x + 0.0f);
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;

@@ -1,5 +1,5 @@
-// A warp has tokens warp, warp + 32, ... for the sums over experts, and experts likewise for the sums over tokens:
-// lanes read a row at once there; here each lane has the rows lane, lane + 32, ... of 32 columns at a time.
+// For sums over experts a warp has tokens warp, warp + 32, ..., and lanes read a row together. For sums over tokens
+// each lane has the rows lane, lane + 32, ... of 32 columns at a time.
 #include "exec/cuda/kernels/router/sinkhorn.h"
 
 #include "exec/cuda/kernels/router/router_row.cuh"
@@ -20,8 +20,8 @@ __device__ inline void rows_by_columns(const SinkhornLaunch& l, const float* y, 
   }
 }
 
-// Of 32 columns at a time: each warp adds up its rows, then warp 0 the warps. Returns the sum of d1's changes, to warp
-// 0's lanes each its own part.
+// For 32 columns at a time: each warp adds its rows, then warp 0 adds the warps. Returns the change of d1, with a
+// part of the sum in each lane of warp 0.
 __device__ inline float columns_by_rows(const SinkhornLaunch& l, const float* y, const float* d0, float* d1,
                                         float (*parts)[32]) {
   const int warp = int(threadIdx.x / 32), lane = my_lane();
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kSinkhornThreads)
   for (int round = 0; round < l.most_rounds; ++round) {
     rows_by_columns(l, y, d1, d0);
     __syncthreads();
-    const float change = warp_sum(columns_by_rows(l, y, d0, d1, parts));  // warp 0's counts
+    const float change = warp_sum(columns_by_rows(l, y, d0, d1, parts));  // the value of warp 0 counts
     if (__syncthreads_or(threadIdx.x == 0 && change / float(l.experts) <= l.enough)) break;
   }
   for (i64 i = threadIdx.x; i < l.tokens * l.experts; i += kSinkhornThreads)

@@ -1,11 +1,11 @@
-// The squares of each chunk, then, by blocks that add up the chunks of their matrix in one order, the quotients.
+// First the sums of squares of each chunk. Then blocks add the chunks of their matrix in a fixed order, and divide.
 #include "exec/cuda/kernels/elementwise.cuh"
 #include "exec/cuda/kernels/update/normalize.h"
 
 namespace megalith::cuda {
 
 constexpr int kThreads = 256;
-constexpr i64 kChunk = kNormalizeChunk;  // elements that a block takes
+constexpr i64 kChunk = kNormalizeChunk;  // elements of a block
 constexpr i64 kMostRows = 65535;         // of a grid
 
 static i64 chunks_of(const NormalizeLaunch& l) { return (l.n + kChunk - 1) / kChunk; }

@@ -1,8 +1,8 @@
-// One pass over parameters and state, four elements a thread and no loop: with eight streams to and from memory, blocks
-// that end at once keep it busier than blocks that go round (98% of a copy's bandwidth, against 92% with 64 elements a
-// thread). Issue slots are nearly as short as memory: so one thread of a block makes the step's numbers, in f64, and
-// the root and the quotient are those of one or two instructions, within 1 and 2 ulp. Where multiplications and
-// additions are one is said here, so that an element's bits do not depend on how many a thread has.
+// One pass over parameters and state, with four elements a thread and no loop. With eight memory streams, short
+// blocks use more bandwidth than looping ones: 98% of a copy's, against 92% with 64 elements a thread. Issue slots
+// are nearly as scarce as memory. So one thread of a block computes the step's numbers in f64. Square root and
+// quotient have one or two instructions, within 1 and 2 ulp. The code says explicitly where a multiplication and an
+// addition are fused. So an element's bits do not depend on the number of elements a thread has.
 #include "exec/cuda/kernels/update/optimizer.h"
 
 #include "exec/cuda/kernels/device_math.cuh"
@@ -25,12 +25,12 @@ struct Arithmetic {
 template <class Rule>
 using StepOf = typename Rule::template Step<Arithmetic>;
 
-// Which tensors of a launch lie in bf16.
+// Which tensors of a launch are bf16.
 struct Narrow {
   bool g, states[kMostStates];
 };
 
-// Elements [i, i + K) as they lie in memory: f32; with kMixed f32 or bf16.
+// Elements [i, i + K) in memory: f32; with kMixed f32 or bf16.
 template <bool kMixed, int K>
 struct Lying {
   Pack<float, K> wide;
@@ -54,7 +54,7 @@ struct Lying {
   }
 };
 
-// Elements [i, i + K) of an update's tensors. C: of the copy.
+// Elements [i, i + K) of an update's tensors. C: type of the copy.
 template <class Rule, class C, bool kSplit, bool kMixed, int K>
 struct State {
   static constexpr int kStates = Rule::kStates;
@@ -103,7 +103,7 @@ struct State {
   }
 };
 
-// What a thread updates is on its way while the step's numbers are made.
+// A thread's data load while the step's numbers are computed.
 template <class Rule, class C, bool kSplit, bool kMixed, int kMost>
 static __global__ void __launch_bounds__(kThreads)
     update_kernel(const __grid_constant__ TensorList<UpdateItem, kMost> list, const __grid_constant__ Rule rule,

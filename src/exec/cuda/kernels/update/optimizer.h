@@ -12,9 +12,9 @@ namespace megalith::cuda {
 
 constexpr int kMostStates = 2;  // of a rule
 
-// Of all parameters of a launch. Weights are f32, beside a copy in compute precision if there is one; or, with `split`,
-// that copy, in bf16, and what it lacks (base/split_float.h). Gradients and states are f32 or bf16; new states are
-// rounded to the nearest bf16, of two equally near to the even one.
+// For all parameters of a launch. Weights are f32, with an optional copy in compute precision. With `split` they are
+// that copy in bf16 and its remaining bits (base/split_float.h). Gradients and states are f32 or bf16. New states are
+// rounded to the nearest bf16, ties to even.
 struct UpdateTypes {
   DType copy = DType::bf16;  // or f32
   bool split = false;
@@ -37,7 +37,7 @@ struct UpdateItem {
   i64 width = 0;
 };
 
-// On the device, f64; what is where in them as ops/update.h has it.
+// On the device, f64; positions as in ops/update.h.
 enum { kLrAt, kWeightDecayAt, kOwnAt };  // step_scalars_in
 enum { kFactorAt = 2, kCountsAt };       // scalars
 struct UpdateNumbers {

@@ -1,4 +1,4 @@
-// base/split_float.h on the GPU: an f32 number as the nearest bf16 and what that lacks.
+// base/split_float.h on the GPU: an f32 number as the nearest bf16 and the remaining bits.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -22,7 +22,7 @@ __device__ inline float join_float(__nv_bfloat16 bf16_half, u16 low_half) {
   return __uint_as_float((u32(__bfloat16_as_ushort(bf16_half)) << 16) + u32(int(short(low_half))));
 }
 
-// Numbers as C: the nearest bf16, or themselves in f32.
+// Numbers as C: the nearest bf16, or unchanged in f32.
 template <class C, int N>
 __device__ inline Pack<C, N> pack_near(const Numbers<float, N>& v) {
   C x[N];

@@ -1,4 +1,4 @@
-// Runs once, at a run's start: one element a thread.
+// Runs once, at the start of a run: one element a thread.
 #include "exec/cuda/kernels/update/split_main.h"
 
 #include "exec/cuda/kernels/update/split_float.cuh"

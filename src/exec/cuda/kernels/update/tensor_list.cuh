@@ -3,7 +3,7 @@
 
 namespace megalith::cuda {
 
-// What block number `block` works on: elements [begin, end) of a tensor.
+// The work of block number `block`: elements [begin, end) of a tensor.
 struct Chunk {
   int tensor;
   i64 begin, end;

@@ -8,7 +8,7 @@ namespace megalith::cuda {
 
 constexpr int kThreads = 256, kFinishThreads = 1024;
 constexpr i64 kChunk = kSquaresChunk;
-constexpr i64 kSumsOfBlock = 4 * kThreads;  // that a block accumulates
+constexpr i64 kSumsOfBlock = 4 * kThreads;  // elements that a block accumulates
 constexpr int kRowsOfBlock = kSquaresRows;
 
 void launch_accumulate(DType dtype, i64 n, const void* x, const void* before, void* sum, cudaStream_t stream) {
@@ -45,7 +45,7 @@ void launch_accumulate(std::span<const AccumulateItem> items, bool anew, cudaStr
   check_launch("[multi_accumulate] launch");
 }
 
-// Every square of f32 or bf16 numbers is exact in f64.
+// The square of an f32 or bf16 number is exact in f64.
 struct AddSquare {
   __device__ double operator()(double sum, double x) const { return fma(x, x, sum); }
 };
@@ -179,7 +179,7 @@ __device__ inline double number(DType type, const void* x) {
 }
 
 static __global__ void step_scalars_kernel(StepScalarsLaunch l, StepSums s, double* out) {
-  // No token counts: loss and gradients are 0, not 0 / 0.
+  // If no token counts, loss and gradients are 0, not 0 / 0.
   const double squares = number(l.squares, s.squares), divisor = fmax(number(l.tokens, s.tokens), 1.0);
   const double mean = number(l.loss, s.loss) / divisor, norm = sqrt(squares) / divisor;
   const bool counts = isfinite(mean) && isfinite(norm);

@@ -18,7 +18,7 @@ struct AccumulateItem {
   const float* x;
   i64 n;
 };
-// sum += x of all items, or sum = x if they start anew.
+// sum += x for all items, or sum = x at the start of a step.
 void launch_accumulate(std::span<const AccumulateItem> items, bool anew, cudaStream_t stream);
 
 // x must be a multiple of 16 bytes.
