@@ -61,9 +61,8 @@ void check_tensors(const TensorReader& tensors, bool with_optimizer, const Model
   check_same_tensors("[load] " + tensors.where(), expected, found);
 }
 
-// Of what lies in memory so many elements are handed on at a time: they stay in a core's cache, and are what a model
-// writes at once.
-constexpr i64 kCachedElements = i64{1} << 19;
+// Of what lies in memory so many elements are handed on at a time: they stay in a core's cache.
+constexpr i64 kCachedElements = i64{1} << 17;
 
 // The unit of one thread's reads: elements of a piece of the model's state, in its order.
 struct Part {

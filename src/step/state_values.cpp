@@ -11,9 +11,8 @@ namespace megalith {
 
 namespace {
 
-// So many are written at once: few enough for a core's cache, enough that a device's queue, which many threads share,
-// is seldom taken.
-constexpr size_t kWrittenAtOnce = size_t{1} << 19;
+// So many are written at once: few enough that one core copies them as fast as several would.
+constexpr size_t kWrittenAtOnce = size_t{1} << 17;
 
 // values as T, each by f. (No function pointer, which would be called for each number.)
 template <class T, class F>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <thread>
 
 #include "base/threads.h"
 
@@ -24,16 +23,6 @@ Staging::~Staging() {
 
 void Staging::choose_device() const { check_cuda(cudaSetDevice(device_), "copying to or from the GPU"); }
 
-// The queue is held for microseconds. A thread that sleeps until it is free wakes far later than that.
-std::unique_lock<std::mutex> Staging::take_turn() {
-  constexpr int kTries = 64;
-  for (int i = 0; i < kTries; ++i) {
-    if (turn_.try_lock()) return {turn_, std::adopt_lock};
-    std::this_thread::yield();
-  }
-  return std::unique_lock(turn_);
-}
-
 Staging::Room Staging::take_room(std::unique_lock<std::mutex>& turn, i64 bytes) {
   constexpr i64 kApart = 256;
   check(bytes <= kSlotBytes, "{} bytes to be staged at once: at most {}", bytes, kSlotBytes);
@@ -52,14 +41,14 @@ Staging::Room Staging::take_room(std::unique_lock<std::mutex>& turn, i64 bytes) 
 }
 
 std::byte* Staging::room(i64 bytes) {
-  std::unique_lock turn = take_turn();
+  std::unique_lock turn(turn_);
   return take_room(turn, bytes).at;
 }
 
 void Staging::copied(i64 slot) { check_cuda(cudaEventRecord(done_[slot], stream_), "copying to or from the GPU"); }
 
 static void copy_bytes(std::byte* to, const std::byte* from, i64 bytes) {
-  parallel_ranges(bytes, i64{2} << 20,
+  parallel_ranges(bytes, i64{1} << 20,
                   [&](i64 begin, i64 end) { std::memcpy(to + begin, from + begin, size_t(end - begin)); });
 }
 
@@ -69,12 +58,12 @@ void Staging::write(std::byte* device, const void* host, i64 bytes) {
   const std::byte* from = static_cast<const std::byte*>(host);
   for (i64 at = 0; at < bytes; at += kSlotBytes) {
     const i64 part = std::min(kSlotBytes, bytes - at);
-    std::unique_lock turn = take_turn();
+    std::unique_lock turn(turn_);
     const Room through = take_room(turn, part);
     ++filling_[through.slot];
     turn.unlock();
     copy_bytes(through.at, from + at, part);
-    turn = take_turn();
+    turn.lock();
     const cudaError_t status = cudaMemcpyAsync(device + at, through.at, size_t(part), cudaMemcpyHostToDevice, stream_);
     --filling_[through.slot];
     filled_.notify_all();

@@ -33,7 +33,6 @@ class Staging {
     std::byte* at;
     i64 slot;
   };
-  std::unique_lock<std::mutex> take_turn();
   Room take_room(std::unique_lock<std::mutex>& turn, i64 bytes);
   std::byte* room(i64 bytes);
   void copied(i64 slot);  // enqueues the mark after the slot's copies
