@@ -1,7 +1,6 @@
 // Tensor-parallel transfers of the backward, beside products that do not need them (--tp-comm-overlap).
 //   - A reduction of an input's gradient is begun on a lane; the weight gradients that stood before it come behind it,
-//     so that they are computed meanwhile. Where there are several products, the first of them waits for the next
-//     gather of a gradient, which is begun on the lane too.
+//     so that they are computed meanwhile.
 //   - The forward's value that is gathered again for a weight gradient is begun at the transfer before, one product
 //     earlier. If the backward makes it again (passes/rematerialize.cpp), it is begun there, and the weight gradient
 //     comes behind the next reduction. So do casts of it to codes that only weight gradients read.
@@ -13,7 +12,6 @@
 
 #include "graph/relayout_op.h"
 #include "ops/delayed_scale.h"
-#include "ops/einsum.h"
 #include "ops/shard_codes.h"
 #include "passes/pass.h"
 
@@ -99,8 +97,7 @@ class Overlap {
     const bool gathers = op.transfer == Transfer::all_gather;
     const bool again = gathers && forward_[size_t(n.ins[0].id)], later = gathers && for_weights_[size_t(n.outs[0].id)];
     const bool sums = op.transfer == Transfer::reduce_scatter || op.transfer == Transfer::all_reduce;
-    const bool at_once = !again && !later && !sums;
-    if (at_once && !(gathers && products_put_off() > 0)) {
+    if (!again && !later && !sums) {  // needed at once
       last_transfer_ = out_.size();
       out_.push_back(std::move(n));
       return;
@@ -108,12 +105,6 @@ class Overlap {
     op.lane = kGradLane;
     n.op = op;
     moved_.insert(n.outs[0]);
-    if (at_once) {
-      out_.push_back(std::move(n));
-      last_transfer_ = out_.size();  // what is begun for weight gradients comes behind it
-      emit_put_off();
-      return;
-    }
     if (again) {
       const size_t place = last_transfer_.value_or(out_.size());
       out_.insert(out_.begin() + i64(place), std::move(n));
@@ -123,32 +114,13 @@ class Overlap {
     } else {
       last_transfer_ = out_.size();
       out_.push_back(std::move(n));
-      std::optional<Node> kept = take_first_product();
       emit_put_off();
-      if (!kept) return;
-      put_off_values_.insert(kept->outs.begin(), kept->outs.end());
-      put_off_.push_back(std::move(*kept));
     }
   }
 
   void emit_put_off() {
     for (Node& n : put_off_) out_.push_back(std::move(n));
     put_off_.clear(), put_off_values_.clear();
-  }
-
-  static bool is_product(const Node& n) { return n.op.get_if<Einsum>() || n.op.get_if<QuantizedProduct>(); }
-  i64 products_put_off() const { return std::ranges::count_if(put_off_, is_product); }
-
-  // The first product that was put off, if there are others and none of what was put off needs it.
-  std::optional<Node> take_first_product() {
-    if (products_put_off() < 2) return {};
-    const auto first = std::ranges::find_if(put_off_, is_product);
-    for (const Node& n : put_off_)
-      for (Value v : n.ins)
-        if (std::ranges::find(first->outs, v) != first->outs.end()) return {};
-    Node out = std::move(*first);
-    put_off_.erase(first);
-    return out;
   }
 
   std::vector<Node> with_waits() {
