@@ -61,7 +61,8 @@ TEST_F(Goodput, SumsToTheWallTimeOfRunsWithKills) {
   constexpr double kShare = 0.005, kSlack = 1;
   EXPECT_NEAR(total.wall(), wall, kShare * wall + kSlack);
   EXPECT_LE(total.wall(), wall + 0.1);
-  EXPECT_GE(seconds_of(total, TimeState::idle), kApart);
+  constexpr double kTick = 0.01;  // the kernel tells when a process began in such steps
+  EXPECT_GE(seconds_of(total, TimeState::idle), kApart - kTick);
   EXPECT_GT(seconds_of(total, TimeState::restart), 0);
   for (const TimeState s : {TimeState::init, TimeState::load, TimeState::train, TimeState::eval, TimeState::save_stall})
     EXPECT_GT(seconds_of(total, s), 0) << kTimeStates[size_t(s)];

@@ -183,7 +183,7 @@ TEST_F(Planned, CheckHoldsARunAgainstItsPlan) {
                 *this / "ck --metrics-file " + *this / "ck/metrics.jsonl"));
   spit(*this / "ck/run.log", ran.out);
   const Ran check = must("plan --check " + *this / "ck");
-  const auto step = all_matches(check.out, std::regex(R"(a step: ([0-9.e-]+) s foretold, ([0-9.e-]+) s measured)"));
+  const auto step = all_matches(check.out, std::regex(R"(a step: ([0-9.e-]+) s predicted, ([0-9.e-]+) s measured)"));
   ASSERT_EQ(step.size(), 1) << check.out;
   EXPECT_GT(std::stod(step[0][1]), 0);
   EXPECT_GT(std::stod(step[0][2]), 0);

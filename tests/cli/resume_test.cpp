@@ -274,10 +274,10 @@ TEST_F(Checkpoints, DamageIsNoLackOfSamples) {
 
 TEST_F(Checkpoints, NothingLeftToTrainIsSaid) {
   must(run("--train-iters 4"));
-  EXPECT_NE(must(run("--train-iters 4")).out.find("nothing is left to train: 4 iterations are done"),
+  EXPECT_NE(must(run("--train-iters 4")).out.find("nothing is left to train: the run has done 4 iterations"),
             std::string::npos);
   const Ran less = must(run("--train-samples 3 --override-opt-param-scheduler"));
-  EXPECT_NE(less.out.find("8 samples are done, --train-samples asks for 3"), std::string::npos) << less.out;
+  EXPECT_NE(less.out.find("the run has done 8 samples, --train-samples is 3"), std::string::npos) << less.out;
 }
 
 TEST_F(Checkpoints, FinetuneAndPartsOfTheState) {

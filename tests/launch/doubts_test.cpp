@@ -41,7 +41,7 @@ TEST_F(Doubts, AboutACopyOfAWeightNameItsRank) {
     EXPECT_NE(e.lines_with(named)[0].find("has wrong weights: its copy of "), std::string::npos) << e.err;
     EXPECT_EQ(e.lines_with("exit code 16").size(), 1u) << e.err;
     EXPECT_NE(e.err.find("rank " + std::to_string(rank) + " (pid "), std::string::npos) << e.err;
-    EXPECT_EQ(count_of(e.out, "goes on from the snapshot of iteration 2 "), 1) << e.out;
+    EXPECT_EQ(count_of(e.out, "resumes from the snapshot of iteration 2 "), 1) << e.out;
     expect_same_end(name + "-usual", name, kIterations);
   }
 }
