@@ -34,7 +34,6 @@ int pretrain(Options options, const Backend& backend, Ranks& ranks, StartAhead a
     check_agreement(ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}});
   const TrainConfig& t = options.train;
   say_age(options, "the device is open");
-  check(t.timing_log_level <= 2, "--timing-log-level {}: want 0, 1 or 2", t.timing_log_level);
   check(t.spike_threshold >= 0, "--spike-threshold {} must not be negative (0: no spike is reported)",
         t.spike_threshold);
   on_all_ranks(ranks, [&] { check_faults(t.inject, t.inject_allowed, ranks.size(), backend.name() == "cpu"); });

@@ -83,7 +83,7 @@ TEST_F(Timing, LevelsTellTheirNames) {
   const Ran all = must(run("--train-iters 3 --timing-log-level 1 --timing-log-option all"));
   EXPECT_TRUE(std::regex_search(all.out, std::regex("times across ranks \\(ms\\):\n  interval-time:\n     rank  0: ")))
       << all.out;
-  expect_refused(run("--train-iters 3 --timing-log-level 3"), "want 0, 1 or 2");
+  expect_refused(run("--train-iters 3 --timing-log-level 3"), "--timing-log-level 3 is out of range: from 0 to 2");
 }
 
 TEST_F(Timing, PipelinesReceive) {
