@@ -75,7 +75,7 @@ TEST(TrainingLine, CountsInSamplesOrInIterations) {
 
 TEST(TrainingLine, RefusesWhatIsNoRecipeOfTheCommand) {
   const auto told = [](auto... words) { return error_of([&] { (void)line_of(words...); }); };
-  EXPECT_NE(told("pretrain-bert", "--recipe", "gpt2-small").find("of pretrain-gpt"), std::string::npos);
+  EXPECT_NE(told("pretrain-bert", "--recipe", "gpt2-small").find("is for pretrain-gpt"), std::string::npos);
   EXPECT_NE(told("pretrain-gpt", "--recipe").find("wants a name"), std::string::npos);
   EXPECT_NE(told("pretrain-gpt", "--recipe", "--lr").find("wants a name"), std::string::npos);
   EXPECT_NE(told("pretrain-gpt", "--recipe=gpt2-small", "--recipe=gpt2-xl").find("twice"), std::string::npos);
