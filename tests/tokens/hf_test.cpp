@@ -238,7 +238,8 @@ TEST(HuggingFaceTokenizer, names_what_it_does_not_have) {
   };
   EXPECT_EQ(error_with(dir, tiny_file()), "");
   expect_contains(with("/normalizer", {{"type", "Rot13"}}), "the normalizer Rot13 is not supported");
-  expect_contains(with("/pre_tokenizer", {{"type", "UnicodeScripts"}}), "the pre-tokenizer UnicodeScripts is not supported");
+  expect_contains(with("/pre_tokenizer", {{"type", "UnicodeScripts"}}),
+                  "the pre-tokenizer UnicodeScripts is not supported");
   expect_contains(with("/post_processor", {{"type", "Foo"}}), "the post-processor Foo is not supported");
   expect_contains(with("/decoder", {{"type", "Foo"}}), "the decoder Foo is not supported");
   expect_contains(with("/model/type", "LSTM"), "the model LSTM is not supported");
