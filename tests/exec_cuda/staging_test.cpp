@@ -111,7 +111,7 @@ TEST_F(Staged, ResultsAreOfAnySize) {
 TEST_F(Staged, RefusesWhatDoesNotFit) {
   std::byte* there = allocate(8);
   EXPECT_THROW(staging.write_later(there, i64{5} << 20, [](std::byte*) {}), Error);
-  for (int i = 0; i < 8; ++i) requests.ask(there, 8);
+  for (int i = 0; i < Requests::kSlots; ++i) requests.ask(there, 8);
   EXPECT_THROW(requests.ask(there, 8), Error);
 }
 

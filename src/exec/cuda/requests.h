@@ -10,6 +10,8 @@ namespace megalith::cuda {
 
 class Requests {
  public:
+  static constexpr int kSlots = 64;  // most results that are requested and not taken
+
   explicit Requests(cudaStream_t stream);
   ~Requests();
   Requests(const Requests&) = delete;
@@ -23,7 +25,6 @@ class Requests {
   std::span<const double> place(int ticket) const;
 
  private:
-  static constexpr int kSlots = 64;
   struct Slot {
     double* pinned = nullptr;
     i64 room = 0, bytes = 0;  // bytes 0: free
