@@ -1,26 +1,13 @@
-// Calls that make no sense give a status and a line, and what is exported is what the list says.
+// Calls that make no sense give a status and a line.
 #include <gtest/gtest.h>
 #include <megalith/megalith.h>
 
-#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <regex>
-#include <set>
 #include <string>
 
 namespace {
 
 int none(void*, mgl_batch*) { return 7; }
-
-std::string output_of(const std::string& command) {
-  std::string out;
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return out;
-  for (char buffer[4096]; const size_t n = std::fread(buffer, 1, sizeof buffer, pipe);) out.append(buffer, n);
-  pclose(pipe);
-  return out;
-}
 
 #define EXPECT_BAD(call)                           \
   do {                                             \
@@ -104,64 +91,6 @@ TEST(Malformed, a_session_that_is_asked_for_nonsense_goes_on) {
   EXPECT_BAD(mgl_session_free(s));
   EXPECT_BAD(mgl_session_step(s, nullptr));
   EXPECT_EQ(mgl_config_free(config), MGL_OK);
-}
-
-std::string text_of(const char* file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::set<std::string> matches(const std::string& text, const std::string& pattern) {
-  std::set<std::string> out;
-  const std::regex expression(pattern);
-  for (std::sregex_iterator it(text.begin(), text.end(), expression), end; it != end; ++it) out.insert((*it)[1]);
-  return out;
-}
-
-std::set<std::string> lacks(const std::set<std::string>& found, const std::set<std::string>& held) {
-  std::set<std::string> out;
-  for (const std::string& symbol : held)
-    if (!found.contains(symbol)) out.insert(symbol);
-  return out;
-}
-
-std::set<std::string> exported() {
-  return matches(output_of("nm -D --defined-only '" LIBRARY "'"), " [TDBRVW] (\\S+)");
-}
-
-TEST(Exports, are_the_functions_of_the_header_and_nothing_else) {
-  const std::set<std::string> of_map = matches(text_of(EXPORTS), "(mgl_\\w+);"), found = exported();
-  EXPECT_EQ(matches(text_of(HEADER) + text_of(GRAPH_HEADER), "\n(?:mgl_\\w+|int|const char\\*) (mgl_\\w+)\\("), of_map);
-  std::set<std::string> names;
-  for (const std::string& symbol : found) names.insert(symbol.substr(0, symbol.find('@')));
-  EXPECT_EQ(names, of_map);
-}
-
-// Programs that were built before ask for these, version included. More may be there.
-TEST(Exports, keep_each_symbol_that_is_held) {
-  const std::set<std::string> held = matches(text_of(HELD), "(mgl_\\w+@@\\w+\\.\\w+)");
-  ASSERT_GE(held.size(), 21u);
-  EXPECT_EQ(lacks(exported(), held), std::set<std::string>());
-  std::set<std::string> fewer = held;
-  fewer.erase("mgl_session_step@@MEGALITH_0.1");
-  EXPECT_EQ(lacks(fewer, held), std::set<std::string>{"mgl_session_step@@MEGALITH_0.1"});
-}
-
-TEST(Header, is_c11_and_cpp11) {
-  const std::pair<const char*, const char*> languages[] = {
-      {"gcc", "c -std=c11"}, {"clang", "c -std=c11"}, {"g++", "c++ -std=c++11"}, {"clang++", "c++ -std=c++11"}};
-  for (const auto& [compiler, language] : languages) {
-    const std::string name = compiler;
-    if (std::system(("command -v " + name + " > /dev/null").c_str()) != 0) continue;
-    const std::string flags = std::string(" -fsyntax-only -pedantic -Wall -Wextra -Werror -x ") + language;
-    for (const char* header : {HEADER, GRAPH_HEADER})
-      EXPECT_EQ(std::system((name + flags + " -I '" INCLUDE "' '" + header + "'").c_str()), 0) << name << " " << header;
-  }
-}
-
-// The file's assertions say where each field lies.
-TEST(Header, keeps_fields_and_numbers_where_they_were) {
-  EXPECT_EQ(std::system("cc -std=c11 -fsyntax-only -I '" INCLUDE "' '" HELD_STRUCTS "'"), 0);
 }
 
 }  // namespace
