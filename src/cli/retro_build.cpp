@@ -100,7 +100,10 @@ void check_sizes(const RetroBuildFlags& flags) {
   check_count("--retro-index-learn-mins", flags.learn_minutes, 0);
   check_count("--retro-query-nprobe", flags.index.probes, 1);
   check_count("--retro-query-ef-search", flags.index.explored, 1);
-  if (!flags.index.description.empty()) check_point_index(flags.index.description, flags.point_size);
+  if (!flags.index.description.empty()) return check_point_index(flags.index.description, flags.point_size);
+  for (const char* flag :
+       {"retro-index-ntrain", "retro-index-learn-mins", "retro-query-nprobe", "retro-query-ef-search"})
+    check(!o.given.has(flag), "--{} has no effect: the search is exact: give --retro-index-str, or leave it out", flag);
 }
 
 // Rank 0's bytes on all ranks.

@@ -1,5 +1,6 @@
 // Rules about rope scaling and multi-head latent attention.
 #include <algorithm>
+#include <array>
 
 #include "settings/compatibility.h"
 
@@ -41,17 +42,18 @@ i64 turned(const ModelConfig& m) {
   return m.mla.on() ? m.mla.qk_pos_emb_head_dim : (i64(double(m.kv_channels) * m.rotary_percent) + 1) / 2 * 2;
 }
 
+using Factors = std::pair<const char*, const std::vector<double>*>;
+std::array<Factors, 2> factors_of(const RopeScaling& s) {
+  return {Factors{"--rope-short-factor", &s.short_factors}, {"--rope-long-factor", &s.long_factors}};
+}
+
 std::string longrope_numbers(const ModelConfig& m) {
   const RopeScaling& s = m.rope_scaling;
   const i64 pairs = turned(m) / 2;
-  for (const auto& [flag, list] :
-       {std::pair("--rope-short-factor", &s.short_factors), {"--rope-long-factor", &s.long_factors}}) {
+  for (const auto& [flag, list] : factors_of(s))
     if (i64(list->size()) != pairs)
       return fmt::format("{} has {} numbers: longrope needs one for each of the {} pairs that turn", flag, list->size(),
                          pairs);
-    if (std::ranges::any_of(*list, [](double x) { return x <= 0; }))
-      return fmt::format("{} has a number that is not above 0", flag);
-  }
   if (s.factor > 0 && s.original_length > 1) return {};
   return fmt::format(
       "longrope needs a factor above 0 and an original length above 1: --rope-scaling-factor {}, "
@@ -64,6 +66,9 @@ std::string scaling_numbers(const Options& o) {
   const RopeScaling& s = m.rope_scaling;
   if (s.attention_factor && *s.attention_factor <= 0)
     return fmt::format("--rope-attention-factor {} must be positive", *s.attention_factor);
+  for (const auto& [flag, list] : factors_of(s))
+    for (const double x : *list)
+      if (!(x > 0)) return fmt::format("{} has the number {}: give numbers above 0", flag, x);
   switch (s.kind) {
     case Kind::llama3:
       return llama3_numbers(s);
@@ -83,7 +88,12 @@ std::string scaling_numbers(const Options& o) {
 }
 
 std::string unused_scaling(const Options& o) {
-  if (is_scaled(o)) return {};
+  if (is_scaled(o)) {
+    for (const char* field : {"rope-short-factor", "rope-long-factor"})
+      if (o.given.has(field) && o.model.rope_scaling.kind != Kind::longrope)
+        return fmt::format("--{} has no effect: only --rope-scaling-type longrope reads it", field);
+    return {};
+  }
   for (const char* field :
        {"rope-scaling-factor", "rope-low-freq-factor", "rope-high-freq-factor", "rope-original-max-position-embeddings",
         "yarn-beta-fast", "yarn-beta-slow", "rope-attention-factor", "rope-short-factor", "rope-long-factor"})

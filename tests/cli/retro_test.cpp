@@ -163,6 +163,9 @@ TEST_F(RetroRuns, AnIndexIsBuiltOnAnyRanksOrRefusedInOneLine) {
   const std::string data = pairs(10), index = " --retro-index-str IVF8_HNSW4,Flat --retro-query-nprobe 4";
   expect_refused(build(data, "indexed") + " --retro-query-nprobe 0", "--retro-query-nprobe 0: want 1 to");
   expect_refused(build(data, "indexed") + " --retro-index-str Nothing", "--retro-index-str Nothing: ");
+  for (const std::string flag :
+       {"--retro-index-ntrain", "--retro-index-learn-mins", "--retro-query-nprobe", "--retro-query-ef-search"})
+    expect_refused(build(data, "indexed") + " " + flag + " 5", flag + " has no effect: the search is exact");
   EXPECT_FALSE(fs::exists(*this / "indexed/config.json"));
   const Ran ran = megalith(build(data, "indexed") + index);
   if (!ran.ok()) {
