@@ -66,5 +66,17 @@ TEST_F(Package, a_wheel_has_the_module_the_library_and_the_command) {
   EXPECT_TRUE(std::filesystem::exists(dir_ + "/site/bin/megalith"));
 }
 
+// With auditwheel, which would copy MPI's library beside ours. Here a program of that name does nothing.
+TEST_F(Package, a_wheel_that_would_copy_mpi_is_refused) {
+  const std::string library = in_quotes(std::string(kBinaryDir) + "/lib/libmegalith.so.0");
+  if (!works("command -v python3") || !works("command -v strip")) GTEST_SKIP() << "no python3, or no strip";
+  if (!works("readelf -d " + library + " | grep -F '[libmpi'")) GTEST_SKIP() << "this build has no MPI";
+  said_by("mkdir " + in_quotes(dir_ + "/bin") + " && ln -s /bin/true " + in_quotes(dir_ + "/bin/auditwheel"));
+  const std::string said = said_by("! PATH=" + in_quotes(dir_ + "/bin") + ":/usr/bin:/bin python3 " +
+                                   in_quotes(std::string(kSourceDir) + "/scripts/wheel") + " " + in_quotes(kBinaryDir) +
+                                   " " + in_quotes(dir_ + "/wheels"));
+  EXPECT_NE(said.find("configure with -DMEGALITH_MPI=OFF"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace megalith
