@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define MGL_API_VERSION 1
+#define MGL_API_VERSION 2 /* 2: since 0.3; 1: since 0.2 */
 
 typedef int mgl_status;
 enum {
@@ -65,7 +65,8 @@ typedef struct mgl_session_options {
   size_t size;
   mgl_log_fn log; /* null: nobody is told */
   void* log_user;
-  /* Of several ranks, which are data-parallel unless the flag tensor-model-parallel-size says otherwise: */
+  /* Of several ranks, whose layout the flags give, as of the command. Ranks of one data-parallel place are asked for
+   * the same micro-batches: */
   int32_t rank, world_size;   /* world_size 0 or 1: alone */
   int32_t local_rank;         /* on this host: chooses the GPU */
   int32_t master_port;        /* free on rank 0's host; the same on all ranks */
@@ -79,6 +80,8 @@ typedef struct mgl_step_result {
   double loss;              /* mean over the step's tokens */
   double grad_norm;         /* before clipping */
   int64_t counted;          /* 0: loss or norm were not finite, and nothing was updated */
+  double tokens;            /* since 0.3: of this rank's batches, the sum of loss_mask */
+  double seconds;           /* since 0.3: that the call took */
 } mgl_step_result;
 
 /* options: null for the defaults. With the flag "load" the session goes on from a checkpoint. */
@@ -106,8 +109,9 @@ typedef struct mgl_tensor_info {
 } mgl_tensor_info;
 
 enum {
-  MGL_VALUE = 0,   /* the tensor: weights, "optimizer.exp_avg.NAME", ... */
-  MGL_GRADIENT = 1 /* of a weight: that of the last step's mean loss, before clipping */
+  MGL_VALUE = 0,       /* the tensor: weights, "optimizer.exp_avg.NAME", ... */
+  MGL_GRADIENT = 1,    /* of a weight: that of the last step's mean loss, before clipping */
+  MGL_GRADIENT_SUM = 2 /* since 0.3, for views: that of the sum of the tokens' losses; MGL_GRADIENT times `tokens` */
 };
 
 mgl_status mgl_session_tensor_count(const mgl_session* session, int64_t* out);
@@ -117,6 +121,19 @@ mgl_status mgl_session_tensor_find(const mgl_session* session, const char* name,
  * are read of one rank alone. */
 mgl_status mgl_session_tensor_read(mgl_session* session, const char* name, int kind, float* out, int64_t elements);
 mgl_status mgl_session_tensor_write(mgl_session* session, const char* name, const float* values, int64_t elements);
+
+enum { MGL_F32 = 0 };
+typedef struct mgl_tensor_view {
+  size_t size;
+  void* data; /* row-major; the session's own memory, which later steps change, until the session is freed */
+  int64_t ndim;
+  int64_t shape[MGL_MAX_DIMS];
+  int32_t type;        /* MGL_F32 */
+  int32_t is_writable; /* 0: the session would not see what is written there: use mgl_session_tensor_write */
+} mgl_tensor_view;
+/* Since 0.3. A tensor's memory, without a copy: of a session that is alone and on the CPU. kind: MGL_VALUE, or
+ * MGL_GRADIENT_SUM after a step. */
+mgl_status mgl_session_tensor_view(mgl_session* session, const char* name, int kind, mgl_tensor_view* out);
 
 #ifdef __cplusplus
 }

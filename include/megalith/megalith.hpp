@@ -125,6 +125,12 @@ class Session {
   }
   std::vector<float> read(const std::string& name) { return read(name, MGL_VALUE); }
   std::vector<float> gradient(const std::string& name) { return read(name, MGL_GRADIENT); }
+  // The session's own memory (mgl_session_tensor_view).
+  mgl_tensor_view view(const std::string& name, int kind = MGL_VALUE) {
+    mgl_tensor_view out{};
+    out.size = sizeof out;
+    return must(mgl_session_tensor_view(it_, name.c_str(), kind, &out)), out;
+  }
   void write(const std::string& name, const std::vector<float>& values) {
     must(mgl_session_tensor_write(it_, name.c_str(), values.data(), int64_t(values.size())));
   }

@@ -6,7 +6,8 @@
         session.save("out")
 
 What fails raises megalith.Failed. Arrays are memoryviews of f32 and i32, which numpy.asarray and torch.frombuffer take
-as they are. A session runs without Python's lock, but while it calls `fill`.
+as they are. Views of tensors are taken by torch.from_dlpack and numpy.from_dlpack. A session runs without Python's
+lock, but while it calls `fill`.
 """
 
 import array
@@ -14,7 +15,8 @@ import ctypes
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-__all__ = ["Batch", "Config", "Failed", "Session", "Step", "Tensor", "version"]
+from .views import View
+__all__ = ["Batch", "Config", "Failed", "Session", "Step", "Tensor", "View", "version"]
 
 
 class Failed(RuntimeError):
@@ -35,12 +37,18 @@ class _COptions(ctypes.Structure):
 
 class _CStep(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("iteration", ctypes.c_int64), ("consumed_samples", ctypes.c_int64),
-                ("loss", ctypes.c_double), ("grad_norm", ctypes.c_double), ("counted", ctypes.c_int64)]
+                ("loss", ctypes.c_double), ("grad_norm", ctypes.c_double), ("counted", ctypes.c_int64),
+                ("tokens", ctypes.c_double), ("seconds", ctypes.c_double)]
 
 
 class _CTensor(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("elements", ctypes.c_int64),
                 ("ndim", ctypes.c_int64), ("shape", ctypes.c_int64 * 8), ("is_weight", ctypes.c_int64)]
+
+
+class _CView(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("data", ctypes.c_void_p), ("ndim", ctypes.c_int64),
+                ("shape", ctypes.c_int64 * 8), ("type", ctypes.c_int32), ("is_writable", ctypes.c_int32)]
 
 
 _Fill = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_CBatch))
@@ -111,12 +119,29 @@ class Step(NamedTuple):
     loss: float
     grad_norm: float
     counted: bool
+    tokens: float  # of this rank's batches, the sum of loss_mask
+    seconds: float
 
 
 class Tensor(NamedTuple):
     name: str
     shape: tuple
     is_weight: bool
+
+
+class _Handle:
+    """The library's session. Views keep it, so that their memory lives as long as they do."""
+
+    def __init__(self, it):
+        self.it, self.views = it, 0
+
+    def free(self):
+        it, self.it = self.it, None
+        if it:
+            _must(_lib.mgl_session_free(it))
+
+    def __del__(self):
+        self.free()
 
 
 class Session:
@@ -129,6 +154,7 @@ class Session:
         options = _COptions(ctypes.sizeof(_COptions), ctypes.cast(self._log, ctypes.c_void_p) if log else None, None,
                             rank, world_size, local_rank, master_port, master_address.encode())
         _must(_lib.mgl_session_new(config._it, ctypes.byref(options), ctypes.byref(self._it)))
+        self._handle = _Handle(self._it)
         self._raised = None
         if fill:
             self._fill = self._filler(fill)
@@ -153,7 +179,7 @@ class Session:
     def step(self) -> Step:
         r = _CStep(ctypes.sizeof(_CStep))
         self._filled(_lib.mgl_session_step(self._it, ctypes.byref(r)))
-        return Step(r.iteration, r.consumed_samples, r.loss, r.grad_norm, bool(r.counted))
+        return Step(r.iteration, r.consumed_samples, r.loss, r.grad_norm, bool(r.counted), r.tokens, r.seconds)
 
     def evaluate(self, fill, micro_batches) -> float:
         loss, filler = ctypes.c_double(), self._filler(fill)
@@ -191,6 +217,23 @@ class Session:
         """Of a weight: that of the last step's mean loss, before clipping."""
         return self._read(name, 1)
 
+    def view(self, name) -> View:
+        """The tensor's own memory, without a copy, for from_dlpack. What is written there, the next step uses; if the
+        session keeps a copy in another precision, it is refused. Of a session alone on the CPU."""
+        return self._view(name, 0)
+
+    def gradient_sum(self, name) -> View:
+        """The memory of the last step's gradient, in the same way. It is that of the sum of the tokens' losses: of
+        the mean loss it is this, divided by Step.tokens."""
+        return self._view(name, 2)
+
+    def _view(self, name, kind):
+        c = _CView(ctypes.sizeof(_CView))
+        _must(_lib.mgl_session_tensor_view(self._it, name.encode(), kind, ctypes.byref(c)))
+        if kind == 0 and not c.is_writable:
+            raise Failed(f"a view of {name}: the session keeps a copy of it in another precision: use read and write")
+        return View(c.data, tuple(c.shape[:c.ndim]), self._handle)
+
     def _read(self, name, kind):
         c = _CTensor(ctypes.sizeof(_CTensor))
         _must(_lib.mgl_session_tensor_find(self._it, name.encode(), ctypes.byref(c)))
@@ -208,9 +251,11 @@ class Session:
         _must(_lib.mgl_session_tensor_write(self._it, name.encode(), c_values, ctypes.c_int64(len(view) // 4)))
 
     def close(self):
-        it, self._it = getattr(self, "_it", None), None
-        if it:
-            _must(_lib.mgl_session_free(it))
+        """Ends the session. Its memory goes when the last view of it does."""
+        self._it = None
+        handle = self.__dict__.pop("_handle", None)
+        if handle and handle.views == 0:
+            handle.free()
 
     def __enter__(self):
         return self

@@ -70,6 +70,13 @@ void GivenBatches::fill(i64 batches) {
   seconds_ += steady_seconds() - began;
 }
 
+double GivenBatches::weight() const {
+  double sum = 0;
+  for (const Batch& batch : ahead_)
+    for (const float x : batch.floats("loss_mask")) sum += double(x);
+  return sum;
+}
+
 Batch GivenBatches::next() {
   check(!ahead_.empty(), "a step reads more batches than were filled for it");
   Batch batch = std::move(ahead_.front());

@@ -24,6 +24,7 @@ class GivenBatches final : public BatchSource {
   // Has so many filled, before any of them is used: a batch that fails leaves the model as it is. Error if one does, or
   // has a token outside of the vocabulary or a weight that is no number.
   void fill(i64 batches);
+  double weight() const;  // of what was filled and not handed out: the sum of loss_mask
 
   Batch next() override;
   i64 consumed_samples() const override { return consumed_; }

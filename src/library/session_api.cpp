@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "library/handles.h"
 #include "library/session_options.h"
@@ -49,7 +50,7 @@ static Place place_of(const mgl_session_options& o) {
   return place;
 }
 
-static mgl_tensor_info info_of(const StateTensor& t) {
+static mgl_tensor_info info_of(const WholeTensor& t) {
   check(t.shape.size() <= size_t(MGL_MAX_DIMS), "tensor {} has {} dimensions, more than {}", t.name, t.shape.size(),
         int(MGL_MAX_DIMS));
   mgl_tensor_info info{};
@@ -107,12 +108,14 @@ mgl_status mgl_session_set_batches(mgl_session* session, mgl_batch_fn fill, void
 
 mgl_status mgl_session_step(mgl_session* session, mgl_step_result* result) {
   return on(session, [&](TrainingSession& s) {
-    want(!result || result->size >= sizeof(mgl_step_result), "the result's size is {}: set it to sizeof, {}",
-         result->size, sizeof(mgl_step_result));
+    constexpr size_t kFirst = offsetof(mgl_step_result, tokens);  // the size of the first version
+    want(!result || result->size >= kFirst, "the result's size is {}: set it to sizeof, {}", result->size,
+         sizeof(mgl_step_result));
+    const double began = steady_seconds();
     const StepResult r = s.step();
-    const mgl_step_result full{sizeof full, s.state().iteration, s.state().consumed_samples,
-                               r.loss,      r.grad_norm,         r.counted};
-    if (result) give(result, full, sizeof full);
+    const mgl_step_result full{sizeof full, s.state().iteration, s.state().consumed_samples, r.loss, r.grad_norm,
+                               r.counted,   s.tokens(),          steady_seconds() - began};
+    if (result) give(result, full, kFirst);
   });
 }
 
@@ -158,7 +161,7 @@ mgl_status mgl_session_tensor_info(const mgl_session* session, int64_t number, m
   return call([&] {
     want_alive(session);
     want(out != nullptr, "the place for the tensor's facts is null");
-    const std::vector<StateTensor>& all = session->it->tensors();
+    const std::vector<WholeTensor>& all = session->it->tensors();
     want(number >= 0 && number < int64_t(all.size()), "tensor number {}: there are {}", number, all.size());
     give(out, info_of(all[size_t(number)]), sizeof(mgl_tensor_info));
   });
@@ -187,6 +190,19 @@ mgl_status mgl_session_tensor_write(mgl_session* session, const char* name, cons
     want(name != nullptr && values != nullptr && elements >= 0, "the tensor's name or its values are null, or {} < 0",
          elements);
     s.write(name, std::span<const float>(values, size_t(elements)));
+  });
+}
+
+mgl_status mgl_session_tensor_view(mgl_session* session, const char* name, int kind, mgl_tensor_view* out) {
+  return on(session, [&](TrainingSession& s) {
+    want(name != nullptr && out != nullptr, "the tensor's name, or the place for its view, is null");
+    want(kind == MGL_VALUE || kind == MGL_GRADIENT_SUM, "kind {}: a view is of MGL_VALUE or MGL_GRADIENT_SUM", kind);
+    const TrainingSession::View view = kind == MGL_VALUE ? s.view(name) : s.view_gradient_sum(name);
+    mgl_tensor_view full{};
+    full.data = view.data, full.ndim = int64_t(view.shape.size());
+    std::copy(view.shape.begin(), view.shape.end(), full.shape);
+    full.type = MGL_F32, full.is_writable = view.is_writable;
+    give(out, full, sizeof full);
   });
 }
 

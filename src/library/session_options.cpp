@@ -57,11 +57,6 @@ void refuse_commands_own(Options& o) {
     o.wrong.mistakes.push_back("--layout auto: a session has the layout that its flags give: leave it out");
   if (o.given.has("world-size"))
     o.wrong.mistakes.push_back("--world-size: the session's options say how many ranks there are: leave it out");
-  const ParallelConfig& p = o.parallel;
-  if (p.stages() > 1 || p.context_parallel_size > 1 || p.expert_model_parallel_size > 1)
-    o.wrong.mistakes.push_back(
-        "--pipeline-model-parallel-size, --context-parallel-size, --expert-model-parallel-size: a session's ranks are "
-        "data- and tensor-parallel ones: leave them out");
 }
 
 // What asks for parts of a GPT.
@@ -79,7 +74,12 @@ void refuse_gpts_own(Options& o) {
   QuantizeConfig quantize;
   refuse_all(config::fields_of(model)), refuse_all(config::fields_of(recompute));
   refuse_all(config::fields_of(offload)), refuse_all(config::fields_of(quantize));
-  if (o.parallel.sequence_parallel) o.wrong.mistakes.push_back(fmt::format("--sequence-parallel: {}", instead));
+  const ParallelConfig& p = o.parallel;
+  if (p.stages() > 1 || p.context_parallel_size > 1 || p.expert_model_parallel_size > 1)
+    o.wrong.mistakes.push_back(
+        "--pipeline-model-parallel-size, --context-parallel-size, --expert-model-parallel-size: ranks of the caller's "
+        "own model are data- and tensor-parallel ones: leave them out");
+  if (p.sequence_parallel) o.wrong.mistakes.push_back(fmt::format("--sequence-parallel: {}", instead));
   for (const char* flag : {"seq-length", "vocab-size"})
     if (!o.given.has(flag)) o.wrong.mistakes.push_back(fmt::format("--{} is required: batches have it", flag));
 }

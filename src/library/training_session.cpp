@@ -1,5 +1,7 @@
 #include "library/training_session.h"
 
+#include <algorithm>
+
 #include "comm/join.h"
 #include "comm/on_all_ranks.h"
 #include "device/make_backend.h"
@@ -35,24 +37,26 @@ TrainingSession::TrainingSession(Options options, const Place& place, std::share
     : o_(std::move(options)), own_(std::move(own)), ranks_(joined(o_, place)), sizes_(o_) {
   if (ranks_->size() > 1) check_agreement(*ranks_, {{"the flags", arguments_text(o_)}});
   if (ranks_->rank() == 0) say_notes(o_);
+  int stage = 0;
   on_all_ranks(*ranks_, [&] {
+    const Mesh mesh = mesh_of(o_.parallel, o_.model);
+    if (ranks_->size() > 1) coord_ = mesh.coord(ranks_->rank());
+    stage = mesh.place(coord_, groups::pipeline);
     check(o_.model.padded_vocab_size > 0,
           "the vocabulary size is unknown: give vocab-size, or a tokenizer with tokenizer-type");
     o_.train.device.timeout_seconds = 60 * o_.parallel.distributed_timeout_minutes;
     backend_ = make_backend(o_.train.device, ranks_.get());
     if (!own_) check_sizes(o_, *backend_);
-    StepSpec spec = step_spec(o_);
+    StepSpec spec = step_spec(o_, stage);
     if (own_) spec.model = own_;
     step_ = plan_step(spec, *backend_);
     if (!own_) check_memory(o_, memory_need(o_, *step_, *backend_, false), *backend_, ranks_->place());
   });
-  if (ranks_->size() > 1) {
-    check_agreement(*ranks_, {{"the models", print(step_->plan)}});
-    coord_ = step_->plan.mesh.coord(ranks_->rank());
-  }
+  if (ranks_->size() > 1) check_agreement(*ranks_, {{"the models", print(step_->plan)}}, stage);
   backend_->connect(step_->plan, coord_, links_of(*step_, coord_));
   interpreter_ = backend_->make_interpreter(step_->plan, coord_);
   model_.emplace(*step_, *interpreter_, coord_);
+  list_tensors();
   start_from(o_);
 }
 
@@ -80,7 +84,7 @@ void TrainingSession::start_from(const Options& options) {
   has_gradients_ = false;
   start_ = std::move(filled);
   state_ = start_->progress().state;
-  trainer_.emplace(*step_, *interpreter_, Coord{}, o_.optimizer, start_->schedules());
+  trainer_.emplace(*step_, *interpreter_, coord_, o_.optimizer, start_->schedules());
 }
 
 StepResult TrainingSession::step() {
@@ -91,6 +95,7 @@ StepResult TrainingSession::step() {
     check(filler_.fill != nullptr, "no batches are given: call mgl_session_set_batches before a step");
     batches.fill(micro_batches);
   });
+  tokens_ = batches.weight();
   Apart apart(is_broken_);
   trainer_->start_step(batches, micro_batches, state_);
   StepResult result = trainer_->finish_step(state_);
@@ -103,14 +108,23 @@ double TrainingSession::evaluate(const BatchFiller& filler, i64 micro_batches) {
   check_whole();
   GivenBatches batches(filler, form(), 0);
   on_all_ranks(*ranks_, [&] {
-    check(step_->plan.find_program("evaluate") != nullptr, "eval-iters 0 plans no evaluation: give 1 or more");
+    check(std::ranges::any_of(step_->plan.programs, [](const Program& p) { return p.name.starts_with("evaluate"); }),
+          "eval-iters 0 plans no evaluation: give 1 or more");
     check(micro_batches > 0, "an evaluation of {} micro-batches: give 1 or more", micro_batches);
     batches.fill(micro_batches);
   });
   Apart apart(is_broken_);
-  const double loss = trainer_->evaluate(batches, micro_batches).mean();
+  Trainer::Evaluation e = trainer_->evaluate(batches, micro_batches);
+  if (step_->pipeline) e.loss_sum = from_last_stage(e.loss_sum), e.tokens = from_last_stage(e.tokens);
   apart.ended();
-  return loss;
+  return e.mean();
+}
+
+// The value of the first rank of the last stage; the others have none.
+double TrainingSession::from_last_stage(double x) {
+  const Mesh& mesh = step_->plan.mesh;
+  const Coord one = mesh.at(Coord{}, groups::pipeline, mesh.n(groups::pipeline) - 1);
+  return sum_over(*ranks_, coord_ == one ? x : 0);
 }
 
 void TrainingSession::save(const std::string& dir) {

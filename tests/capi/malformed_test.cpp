@@ -84,6 +84,13 @@ TEST(Malformed, a_session_that_is_asked_for_nonsense_goes_on) {
   fails_with(mgl_session_tensor_read(s, "decoder.final_layernorm.weight", MGL_VALUE, values, 15), "16 elements");
   fails_with(mgl_session_tensor_read(s, "decoder.final_layernorm.weight", MGL_GRADIENT, values, 16), "no gradient");
   EXPECT_BAD(mgl_session_tensor_read(s, "decoder.final_layernorm.weight", 9, values, 16));
+  mgl_tensor_view view{};
+  EXPECT_BAD(mgl_session_tensor_view(s, "decoder.final_layernorm.weight", MGL_VALUE, &view));  // no size
+  EXPECT_BAD(mgl_session_tensor_view(s, "decoder.final_layernorm.weight", MGL_VALUE, nullptr));
+  view.size = sizeof view;
+  EXPECT_BAD(mgl_session_tensor_view(s, "decoder.final_layernorm.weight", MGL_GRADIENT, &view));
+  EXPECT_BAD(mgl_session_tensor_view(nullptr, "decoder.final_layernorm.weight", MGL_VALUE, &view));
+  fails_with(mgl_session_tensor_view(s, "decoder.final_layernorm.weight", MGL_GRADIENT_SUM, &view), "no gradient");
   EXPECT_BAD(mgl_session_tensor_read(s, nullptr, MGL_VALUE, values, 16));
   fails_with(mgl_session_evaluate(s, none, nullptr, 0, &loss), "0 micro-batches");
   fails_with(mgl_session_save(s, "/dev/null/x"), "/dev/null/x");

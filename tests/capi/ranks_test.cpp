@@ -144,8 +144,11 @@ TEST_F(CRanks, places_that_cannot_be_are_refused) {
   EXPECT_NE(told({.rank = 2, .world_size = 2}).find("rank 2 of 2"), std::string::npos);
   EXPECT_NE(told({.rank = 0, .world_size = 2}).find("master_address"), std::string::npos);
   EXPECT_NE(told({.rank = 0, .world_size = 2, .master_address = "127.0.0.1"}).find("master_port"), std::string::npos);
-  const std::string pipeline = failure_of([] { Session(gpt().set("pipeline-model-parallel-size", 2)); });
-  EXPECT_NE(pipeline.find("data- and tensor-parallel"), std::string::npos) << pipeline;
+  const std::string alone = failure_of([] { Session(gpt().set("pipeline-model-parallel-size", 2)); });
+  EXPECT_NE(alone.find("pipeline 2"), std::string::npos) << alone;
+  const std::string own =
+      failure_of([] { megalith::make_session(small().set("pipeline-model-parallel-size", 2), [](ModelGraph&) {}); });
+  EXPECT_NE(own.find("ranks of the caller's own model are data- and tensor-parallel"), std::string::npos) << own;
 }
 
 // A program that was built when options ended before `rank` is alone.

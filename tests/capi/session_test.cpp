@@ -141,6 +141,43 @@ TEST_F(CSession, a_weight_that_is_written_is_read_and_used) {
   EXPECT_EQ(s.tensor(name).shape[0], 16);
 }
 
+TEST_F(CSession, a_view_is_the_memory_that_steps_change) {
+  Session s(tiny());
+  s.batches(fill_batch);
+  const std::string name = "decoder.final_layernorm.weight";
+  EXPECT_THROW(s.view(name, MGL_GRADIENT_SUM), megalith::Failed);  // no step yet
+  const mgl_tensor_view view = s.view(name);
+  ASSERT_EQ(view.ndim, 1);
+  EXPECT_EQ(view.shape[0], 16);
+  EXPECT_EQ(view.type, MGL_F32);
+  EXPECT_EQ(view.is_writable, 1);
+  float* weights = static_cast<float*>(view.data);
+  const std::vector<float> before(weights, weights + 16);
+  EXPECT_EQ(before, s.read(name));
+  const mgl_step_result r = s.step();
+  EXPECT_EQ(r.tokens, 4 * 7);  // the last of each sequence does not count
+  EXPECT_GT(r.seconds, 0);
+  EXPECT_EQ(std::vector<float>(weights, weights + 16), s.read(name));
+  EXPECT_NE(s.read(name), before);
+  const float* sums = static_cast<const float*>(s.view(name, MGL_GRADIENT_SUM).data);
+  const std::vector<float> means = s.gradient(name);
+  for (size_t i = 0; i < 16; ++i) EXPECT_NEAR(sums[i] / r.tokens, means[i], 1e-7);
+  Session other(tiny());
+  other.batches(fill_batch);
+  std::fill_n(static_cast<float*>(other.view(name).data), 16, 0.0f);
+  EXPECT_NEAR(other.step().loss, std::log(24.0), 1e-5);  // logits of zeros
+  EXPECT_THROW(s.view("nothing"), megalith::Failed);
+  EXPECT_THROW(s.view(name, MGL_GRADIENT), megalith::Failed);
+  Session half(tiny().set("bf16"));
+  half.batches(fill_batch);
+  half.step();
+  try {
+    EXPECT_EQ(half.view(name).is_writable, 0);
+  } catch (const megalith::Failed& e) {
+    EXPECT_NE(std::string(e.what()).find("precision"), std::string::npos) << e.what();
+  }
+}
+
 TEST_F(CSession, flags_of_the_commands_loop_and_data_are_refused_by_name) {
   const std::array<const char*, 3> refused[] = {{"save", "x", "--save"},
                                                 {"tensorboard-dir", "x", "--tensorboard-dir"},

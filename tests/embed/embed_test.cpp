@@ -7,15 +7,10 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ckpt/native/native_tensors.h"
-#include "comm/socket.h"
-#include "settings/options.h"
+#include "tests/embed/beside_command.h"
 #include "tests/places.h"
-#include "train/evaluation.h"
-#include "train/open_data.h"
 
 namespace megalith {
 namespace {
@@ -26,17 +21,6 @@ const std::string kFlags =
     "--seed 5";
 constexpr i64 kSamples = 24;
 
-std::string quoted(const std::string& path) { return "'" + path + "'"; }
-
-// What it prints; a failure shows all of it.
-std::string output_of(const std::string& command) {
-  std::string out;
-  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  for (char buffer[4096]; const size_t n = std::fread(buffer, 1, sizeof buffer, pipe);) out.append(buffer, n);
-  EXPECT_EQ(pclose(pipe), 0) << command << "\n" << out;
-  return out;
-}
-
 bool has(const std::string& program) { return std::system(("command -v " + program + " > /dev/null").c_str()) == 0; }
 
 class Embed : public testing::Test {
@@ -46,29 +30,6 @@ class Embed : public testing::Test {
     output_of(std::string(CMAKE) + " --install " + quoted(kBinaryDir) + " --prefix " + quoted(prefix_));
   }
   void TearDown() override { std::filesystem::remove_all(dir_); }
-
-  // The samples that the command reads, in its order: tokens, then labels.
-  void write_batches(const std::string& file) const {
-    std::vector<std::string> words = {"pretrain-gpt"};
-    std::istringstream flags(kFlags + " --mock-data");
-    for (std::string word; flags >> word;) words.push_back(word);
-    std::vector<const char*> argv;
-    for (const std::string& word : words) argv.push_back(word.c_str());
-    Options o = read_options(int(argv.size()), argv.data());
-    o.trains = o.model.architecture = Architecture::gpt, o.data.eod = o.model.vocab_size - 1;
-    o.data.seq_length = o.model.seq_length, o.data.vocab_size = o.model.vocab_size, o.data.seed = o.train.seed;
-    finish_options(o);
-    const Datasets sets = open_datasets(o, {.train = kSamples, .valid = 0, .test = 0});
-    DataLoader loader(sets.train, rank_loader_config(o, make_mesh({}), {}, Split::train, 0));
-    std::ofstream out(file, std::ios::binary);
-    while (loader.consumed_samples() < kSamples) {
-      const Batch batch = loader.next();
-      for (i64 s = 0; s < batch.sequences; ++s)
-        for (const char* array : {"tokens", "labels"})
-          out.write(reinterpret_cast<const char*>(batch.ints(array).data() + s * batch.seq_length),
-                    batch.seq_length * std::streamsize(sizeof(i32)));
-    }
-  }
 
   // The programs of examples/library.
   void build() const {
@@ -91,32 +52,16 @@ class Embed : public testing::Test {
     return out;
   }
 
-  void expect_same_checkpoint(const std::string& found) const {
-    const auto a = read_native_files(open_checkpoint(dir_ + "/command", {.iteration = 6}));
-    const auto b = read_native_files(open_checkpoint(found, {.iteration = 6}));
-    ASSERT_EQ(a->tensors().size(), b->tensors().size());
-    for (size_t i = 0; i < a->tensors().size(); ++i) {
-      const TensorSpec& t = a->tensors()[i];
-      const i64 n = count(t.shape);
-      std::vector<std::byte> x(size_t(n * size_of(t.dtype))), y = x;
-      a->read_range(i, 0, n, x.data()), b->read_range(b->at(t.name), 0, n, y.data());
-      EXPECT_EQ(x, y) << t.name;
-    }
-  }
-
   const std::string dir_ = testing::TempDir() + "megalith-embed-" + std::to_string(getpid());
   const std::string prefix_ = dir_ + "/in a place";
 };
 
 TEST_F(Embed, programs_of_an_installed_library_train_as_the_command_does) {
   const std::string source = std::string(kSourceDir) + "/examples/library", batches = dir_ + "/batches";
-  write_batches(batches);
+  write_command_batches(batches, kFlags, kSamples);
   output_of(std::string(COMMAND) + " pretrain-gpt " + kFlags + " --mock-data --eval-iters 0 --log-interval 1 --save " +
             quoted(dir_ + "/command") + " --save-interval 6 --metrics-file " + quoted(dir_ + "/metrics"));
-  std::vector<double> expected;
-  std::ifstream metrics(dir_ + "/metrics");
-  for (std::string line; std::getline(metrics, line);)
-    if (const auto json = nlohmann::json::parse(line); json.contains("lm_loss")) expected.push_back(json["lm_loss"]);
+  const std::vector<double> expected = losses_in(dir_ + "/metrics");
   ASSERT_EQ(expected.size(), 6u);
 
   build();
@@ -143,12 +88,20 @@ TEST_F(Embed, programs_of_an_installed_library_train_as_the_command_does) {
     const std::string told = output_of("export LD_LIBRARY_PATH=" + quoted(prefix_ + "/lib") + "; " + program + " " +
                                        quoted(batches) + " " + quoted(saves) + " " + kFlags);
     EXPECT_EQ(losses_of(told), expected) << name << "\n" << told;
-    expect_same_checkpoint(saves);
+    expect_same_checkpoint(dir_ + "/command", saves, 6);
   }
 }
 
-// A free port of this host.
-int free_port() { return listen_at("127.0.0.1", 0).port; }
+// By a consumer of DLPack where Python has one: numpy or torch.
+TEST(Views, OfTensorsAreMemoryOfTheSession) {
+  if (!has("python3")) GTEST_SKIP() << "no python3";
+  const std::string source = kSourceDir;
+  const std::string told = output_of("export LD_LIBRARY_PATH=" + quoted(std::string(kBinaryDir) + "/lib") +
+                                     " PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=" + quoted(source + "/python") +
+                                     "; python3 " + quoted(source + "/tests/embed/views.py"));
+  EXPECT_NE(told.find("plain\n"), std::string::npos) << told;
+  if (told == "plain\n") GTEST_SKIP() << "no numpy with from_dlpack and no torch: only what needs neither was tried";
+}
 
 std::vector<double> numbers_of(const std::string& text) {
   std::vector<double> out;
