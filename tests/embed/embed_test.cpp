@@ -137,10 +137,12 @@ TEST_F(Embed, a_model_of_the_users_own_trains_alike_on_one_rank_and_on_two) {
 TEST_F(Embed, installed_files_know_nothing_of_the_machine_that_built_them) {
   for (const std::string file : {"/bin/megalith", "/lib/libmegalith.so"}) {
     const std::string path = quoted(prefix_ + file);
-    EXPECT_EQ(output_of("strings " + path + " | grep -c -F -e " + quoted(kSourceDir) + " -e " + quoted(kBinaryDir) +
-                        " || true"),
-              "0\n")
-        << file;
+    // Kernels of a native build have their lines for profilers, with the sources' names; packages' have none.
+    if (!KERNELS_HAVE_LINES)
+      EXPECT_EQ(output_of("strings " + path + " | grep -c -F -e " + quoted(kSourceDir) + " -e " + quoted(kBinaryDir) +
+                          " || true"),
+                "0\n")
+          << file;
     EXPECT_EQ(output_of("readelf -d " + path + " | grep -E 'R(UN)?PATH' || true"), "") << file;
   }
   EXPECT_NE(output_of("readelf -d " + quoted(prefix_ + "/lib/libmegalith.so")).find("[libmegalith.so.0]"),
