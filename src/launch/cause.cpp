@@ -51,16 +51,16 @@ std::string name_of_signal(int signal) {
 std::string told_of(const Exit& e) {
   std::string text = fmt::format("rank {} (pid {} on {})", e.rank, e.pid, e.host);
   if (e.is_out_of_memory)
-    text += " was killed by the system: its control group ran out of memory";
+    text += " was killed by the kernel: its control group ran out of memory";
   else if (const int signal = signal_in(e))
     text += fmt::format(" was ended by {}", name_of_signal(signal));
   else if (e.code == kTransientDoubt)
-    text += " has results in doubt (exit code 16)";
+    text += " has uncertain results (exit code 16)";
   else if (e.code == kPersistentDoubt)
-    text += " computes wrongly, again and again (exit code 17)";
+    text += " computed wrong results repeatedly (exit code 17)";
   else
     text += fmt::format(" ended with exit code {}", e.code);
-  return text + (e.iteration < 0 ? " before its first iteration" : fmt::format(" behind iteration {}", e.iteration));
+  return text + (e.iteration < 0 ? " before its first iteration" : fmt::format(" after iteration {}", e.iteration));
 }
 
 std::string last_words(const Exit& cause, const std::vector<Exit>& exits) {

@@ -8,18 +8,18 @@
 
 namespace megalith::launch {
 
-inline constexpr int kRequeue = 85;    // a run that was told to leave and to be started again
-inline constexpr int kCrashLoop = 93;  // do not start this again
+inline constexpr int kRequeue = 85;    // the run exited to be requeued
+inline constexpr int kCrashLoop = 93;  // do not restart
 
 enum class Meaning { done, brought_down, configuration, error, killed, requeue, persistent_doubt };
 
 Meaning meaning_of(const Exit& e);
 
-// The end that explains the others. nullptr if all ranks are done or were stopped. Signals come first, then errors,
+// The exit that caused the others. nullptr if all ranks finished or were stopped. Signals come first, then errors,
 // each in the order of their reports.
 const Exit* cause_among(const std::vector<Exit>& exits);
 
-// "rank 3 (pid 4711 on node-a) was ended by SIGKILL behind iteration 12"
+// "rank 3 (pid 4711 on node-a) was ended by SIGKILL after iteration 12"
 std::string told_of(const Exit& e);
 
 // The last line that this rank wrote, or that another rank wrote about it. Empty if there is none.

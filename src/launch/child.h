@@ -27,8 +27,8 @@ struct Child {
 
 Child start_child(const ChildCommand& command);
 
-// The wait status of a failed process whose first thread has ended while its other threads still exit. Empty if the
-// process runs, if it ended well, or if the system does not tell.
+// The wait status of a failed process whose first thread has exited while its other threads still exit. Empty if the
+// process runs, if it succeeded, or if the system does not know.
 std::optional<int> end_of(const Child& child);
 
 void tell_child(const Child& child, int signal);  // the rank

@@ -28,7 +28,7 @@ void Controller::lost(int node, double now) {
   if (verdict_ || !n.is_here) return;
   n.is_here = false;
   const bool will_do = rules_.is_elastic() && node > 0;
-  lines_.push_back(fmt::format("node {} ({}) is gone: waiting {} s for it", node, n.host,
+  lines_.push_back(fmt::format("node {} ({}) is lost: waiting {} s for it", node, n.host,
                                will_do ? rules_.wait_seconds : rules_.rejoin_seconds));
   if (state_ == State::gathering || n.started == 0) return;
   for (int r = n.first_rank; r < n.first_rank + n.started; ++r)
@@ -49,7 +49,7 @@ void Controller::tick(double now) {
   if (const int world = may_start ? world_now() : 0; world > 0) return start(world);
   const double patience = generation_ == 0 ? rules_.join_seconds : rules_.rejoin_seconds;
   if (now - *waits_since_ < patience) return;
-  if (all_here()) return end(1, fmt::format("the ranks that are left are too few to share the work: {}", live_ranks()));
+  if (all_here()) return end(1, fmt::format("the remaining ranks are too few for the work: {}", live_ranks()));
   std::string missing;
   for (size_t i = 0; i < nodes_.size(); ++i)
     if (!nodes_[i].is_here) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", i);
@@ -65,7 +65,7 @@ void Controller::progressed(i64 iteration, double now) {
   has_stepped_ = true;
   furthest_ = std::max(furthest_, iteration);
   if (fault_ && says_first_step_)
-    lines_.push_back(fmt::format("generation {} has done iteration {}, {:.2f} s after the fault", generation_,
+    lines_.push_back(fmt::format("generation {} completed iteration {}, {:.2f} s after the failure", generation_,
                                  iteration, now - *fault_));
   if (state_ == State::running) fault_.reset();
   says_first_step_ = false;
@@ -75,12 +75,12 @@ void Controller::exited(const Exit& e, double now) {
   if (std::ranges::any_of(exits_, [&](const Exit& x) { return x.rank == e.rank; })) return;
   exits_.push_back(e);
   const Meaning m = meaning_of(e);
-  // Ranks that were asked to stop may still be saving.
+  // Ranks that were asked to stop may still be saving, so they are not killed.
   const bool leaves = m == Meaning::done || m == Meaning::requeue || (told_ != 0 && m == Meaning::killed);
   if (!leaves) stop(now);
 }
 
-// Before the first step there is no time to compare with.
+// Not before the first step: the time of a start is unknown.
 void Controller::look_for_hang(double now) {
   if (rules_.hang_seconds <= 0 || !has_stepped_ || now - moved_ <= rules_.hang_seconds) return;
   hangs_ = true;
@@ -130,8 +130,8 @@ void Controller::decide(double now) {
 }
 
 std::string Controller::told_without_cause() const {
-  if (hangs_) return fmt::format("nothing has moved for {} s (--hang-seconds)", rules_.hang_seconds);
-  return "all ranks were brought down, by none of them";
+  if (hangs_) return fmt::format("no rank made progress for {} s (--hang-seconds)", rules_.hang_seconds);
+  return "all ranks were stopped, and no rank is the cause";
 }
 
 void Controller::restart(const Exit* cause, double now) {
@@ -139,15 +139,15 @@ void Controller::restart(const Exit* cause, double now) {
   const std::string what = cause ? told_of(*cause) : told_without_cause();
   if (i64(restarts_.size()) >= rules_.max_restarts) {
     const std::string words = cause ? last_words(*cause, exits_) : "";
-    return end(1, fmt::format("{} restarts within {} minutes are all that --max-restarts allows; {}{}{}",
-                              restarts_.size(), rules_.window_seconds / 60, what, words.empty() ? "" : ": ", words));
+    return end(1, fmt::format("--max-restarts allows {} restarts within {} minutes; {}{}{}", restarts_.size(),
+                              rules_.window_seconds / 60, what, words.empty() ? "" : ": ", words));
   }
   restarts_.push_back(now);
   says_first_step_ = true;
   lines_.push_back(fmt::format("{}: restart {} of {}", what, restarts_.size(), rules_.max_restarts));
 }
 
-void Controller::end_told() { end(128 + told_, fmt::format("was told to end by {}", name_of_signal(told_))); }
+void Controller::end_told() { end(128 + told_, fmt::format("stopped by {}", name_of_signal(told_))); }
 
 void Controller::end(int code, std::string why) {
   verdict_ = {code, std::move(why)};

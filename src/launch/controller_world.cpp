@@ -34,7 +34,7 @@ void Controller::start(int world) {
   grows_behind_ = -1;
   begin_ = furthest_;
   if (const int before = std::exchange(world_, world); rules_.is_elastic() && before != world)
-    lines_.push_back(fmt::format("generation {} has {} ranks of {} that are there", generation_, world, live_ranks()));
+    lines_.push_back(fmt::format("generation {} starts {} of {} available ranks", generation_, world, live_ranks()));
   const auto [address, port] = master_();
   int given = 0;
   for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -63,7 +63,7 @@ void Controller::look_for_growth() {
   const i64 steps = rules_.snapshot_steps;
   if (steps > 0 && (furthest_ - 1) / steps <= (grows_behind_ - 1) / steps) return;
   constexpr double kSaveSeconds = 600;
-  lines_.push_back(fmt::format("{} ranks are there instead of {}: starting again with them", world_now(), world_));
+  lines_.push_back(fmt::format("{} ranks are available instead of {}: restarting with them", world_now(), world_));
   grows_ = true;
   state_ = State::stopping;
   order_all({.kind = Order::Kind::stop, .generation = generation_, .grace = kSaveSeconds, .leaves = true});
@@ -78,7 +78,7 @@ bool Controller::leaves_out(const Exit& cause, Meaning m) {
     if (cause.rank < n.first_rank || cause.rank >= n.first_rank + n.started) continue;
     --n.ranks;
     if (world_now() > 0) {
-      lines_.push_back(fmt::format("the device of rank {} on {} is left out from here on", cause.rank, n.host));
+      lines_.push_back(fmt::format("the device of rank {} on {} is not used any more", cause.rank, n.host));
       return true;
     }
     ++n.ranks;

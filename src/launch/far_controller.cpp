@@ -34,7 +34,7 @@ class FarController final : public ControllerSide {
     if (controller_->is_closed() && !is_over_) {
       controller_.reset();
       since_ = now;
-      say_line(fmt::format("node {} has lost node 0 at {} port {}: trying for {} s to reach it again", place_.node,
+      say_line(fmt::format("node {} lost its connection to node 0 at {} port {}: reconnecting for {} s", place_.node,
                            place_.host, place_.port, rules_.rejoin_seconds));
       // Ranks of this node cannot continue without rank 0.
       orders.push_back({.kind = Order::Kind::stop, .generation = hello_.generation, .grace = rules_.grace_seconds});
@@ -75,7 +75,7 @@ class FarController final : public ControllerSide {
       }
       patience.pause();
     }
-    why = "what listens there is no controller of a launch";
+    why = "the program at this port is not the controller of a launch";
     return false;
   }
 

@@ -12,10 +12,10 @@ namespace {
 
 using Takes = config::OtherFlag::Takes;
 
-constexpr const char* kElastic = "--nnodes MIN:MAX and --min-ranks N say how few ranks will do";
-constexpr const char* kLayouts = "other layouts for fewer ranks are not built: the data-parallel size follows them";
-constexpr const char* kReplicas = "snapshots are not copied to other nodes: a lost node's ranks go on from the disk";
-constexpr const char* kNoService = "the agent of node 0 decides: there is no other rendezvous";
+constexpr const char* kElastic = "give the fewest nodes or ranks by --nnodes MIN:MAX or --min-ranks N";
+constexpr const char* kLayouts = "other layouts for fewer ranks are not built: only the data-parallel size changes";
+constexpr const char* kReplicas = "snapshots are not copied to other nodes: ranks of a lost node resume from disk";
+constexpr const char* kNoService = "the agent of node 0 is the only rendezvous";
 
 const std::vector<config::OtherFlag>& others() {
   static const std::vector<config::OtherFlag> flags = {
@@ -30,9 +30,12 @@ const std::vector<config::OtherFlag>& others() {
       {.flag = "--no-python", .accepted = true, .why = "there is no Python here"},
       {.flag = "--rdzv-backend", .accepted = true, .takes = Takes::one, .why = kNoService},
       {.flag = "--rdzv-conf", .accepted = true, .takes = Takes::one, .why = kNoService},
-      {.flag = "--monitor-interval", .accepted = true, .takes = Takes::one, .why = "an end is noticed at once"},
-      {.flag = "--start-method", .accepted = true, .takes = Takes::one, .why = "ranks are programs"},
-      {.flag = "--role", .accepted = true, .takes = Takes::one, .why = "there is one role"},
+      {.flag = "--monitor-interval",
+       .accepted = true,
+       .takes = Takes::one,
+       .why = "the agent notices an exit immediately"},
+      {.flag = "--start-method", .accepted = true, .takes = Takes::one, .why = "ranks are processes of this program"},
+      {.flag = "--role", .accepted = true, .takes = Takes::one, .why = "all ranks have the same role"},
   };
   return flags;
 }
@@ -70,17 +73,16 @@ void check_values(const Settings& s) {
   check(s.node_wait_seconds >= 0, "--node-wait-seconds {}: want 0 or more", s.node_wait_seconds);
   check_streams("--tee", s.tee);
   check_streams("--redirects", s.redirects);
-  check(s.redirects == "0" || !s.log_dir.empty(), "--redirects {} wants --log-dir: the directory of the files",
+  check(s.redirects == "0" || !s.log_dir.empty(), "--redirects {} needs --log-dir, the directory of the files",
         s.redirects);
   check(!s.run_id.empty() && s.run_id.find('/') == std::string::npos && s.run_id != "." && s.run_id != "..",
-        "--run-id '{}' is to be the name of a directory: give a word without '/'", s.run_id);
-  check(!s.command.empty(), "no command for the ranks: give one behind the flags, such as -- pretrain-gpt ...");
+        "--run-id '{}' is not a directory name: give a word without '/'", s.run_id);
+  check(!s.command.empty(), "no command for the ranks: give one after the flags, such as -- pretrain-gpt ...");
   check(!s.standby || s.command[0].starts_with("pretrain-"),
         "--standby: the command {} has no iterations: leave the flag out", s.command[0]);
   check(!s.standby || (s.min_ranks == 0 && s.nnodes.find(':') == std::string::npos),
-        "--standby is not built for worlds of other sizes: leave out --min-ranks, and MIN: of --nnodes");
-  check(s.command[0] != "launch",
-        "the command of the ranks is launch itself: give one that trains, such as pretrain-gpt");
+        "--standby is not built for a changing number of ranks: leave out --min-ranks, and MIN: of --nnodes");
+  check(s.command[0] != "launch", "the command of the ranks is launch: give a training command, such as pretrain-gpt");
 }
 
 }  // namespace
@@ -91,49 +93,51 @@ bool Settings::redirects_to_file(int stream) const { return has_stream(redirects
 void list_fields(Settings& s, config::FieldList& f) {
   f.group("Launch");
   f.add("nnodes", s.nnodes,
-        "Nodes, each with one `megalith launch`. MIN:MAX goes on with fewer nodes where some are lost, and takes them "
-        "in "
-        "when they come. Default: as Slurm or Kubernetes say, or 1.")
+        "Number of nodes. Each runs one `megalith launch`. With MIN:MAX the run continues with fewer nodes when some "
+        "are lost, and adds nodes that come back. Default: from Slurm or Kubernetes, or 1.")
       .shown_as("N|MIN:MAX");
-  f.add("nproc-per-node", s.nproc_per_node, "Ranks of this node: a number, gpu, cpu (one a core), or auto: GPUs, or 1.")
+  f.add("nproc-per-node", s.nproc_per_node,
+        "Ranks of this node: a number, gpu (one per GPU), cpu (one per core), or auto: one per GPU, or 1 without GPUs.")
       .shown_as("N|auto|gpu|cpu");
-  f.add("node-rank", s.node_rank, "Which node this is, from 0. Default: as Slurm or Kubernetes say.").shown_as("R");
-  f.add("standalone", s.standalone, "One node, whatever the environment says.");
-  f.add("rdzv-endpoint", s.rdzv_endpoint, "Where node 0 can be reached. Without a port: 29400.").shown_as("HOST:PORT");
-  f.add("master-addr", s.master_addr, "The host of --rdzv-endpoint.").shown_as("HOST");
-  f.add("master-port", s.master_port, "The port of --rdzv-endpoint.").shown_as("PORT");
-  f.add("run-id", s.run_id, "Name of the run: in the paths of logs; nodes with another one are turned away.")
+  f.add("node-rank", s.node_rank, "Index of this node, from 0. Default: from Slurm or Kubernetes.").shown_as("R");
+  f.add("standalone", s.standalone, "Run on one node and ignore the scheduler's variables.");
+  f.add("rdzv-endpoint", s.rdzv_endpoint, "Address of node 0. The default port is 29400.").shown_as("HOST:PORT");
+  f.add("master-addr", s.master_addr, "Host of --rdzv-endpoint.").shown_as("HOST");
+  f.add("master-port", s.master_port, "Port of --rdzv-endpoint.").shown_as("PORT");
+  f.add("run-id", s.run_id, "Name of the run. It is part of the log paths. Node 0 refuses nodes with another name.")
       .shown_as("ID")
       .also("--rdzv-id");
   f.group("Restarts");
-  f.add("max-restarts", s.max_restarts, "So many within the window; then the launch ends.");
-  f.add("restart-window-minutes", s.restart_window_minutes, "Restarts of so long ago no longer count.");
+  f.add("max-restarts", s.max_restarts,
+        "Restarts within --restart-window-minutes. If more are needed, the launch ends.");
+  f.add("restart-window-minutes", s.restart_window_minutes, "Length of the window in which --max-restarts counts.");
   f.add("min-progress-steps", s.min_progress_steps,
-        "New iterations that a start must do. Three starts in a row that do fewer end the launch with 93.");
-  f.add(
-      "hang-seconds", s.hang_seconds,
-      "Start again if no rank has moved for so long, once a step is done. Choose more than evaluating, saving and one "
-      "step of a single rank take. 0: only --distributed-timeout-minutes ends what hangs.");
-  f.add(
-      "min-ranks", s.min_ranks,
-      "Go on with fewer ranks, at least so many, where a device or a node is lost. The global batch stays. 0: as many "
-      "as --nnodes says.");
-  f.add("node-wait-seconds", s.node_wait_seconds, "So long a node is waited for before fewer go on without it.");
+        "New iterations that each start must complete. Three starts in a row with fewer end the launch with exit code "
+        "93.");
+  f.add("hang-seconds", s.hang_seconds,
+        "Restart if no rank makes progress for this time after the first step. Choose more than an evaluation, a save "
+        "and one step take together. 0: only --distributed-timeout-minutes ends a hang.");
+  f.add("min-ranks", s.min_ranks,
+        "Fewest ranks with which the run continues when a device or a node is lost. The global batch size stays the "
+        "same. 0: the ranks of the fewest nodes that --nnodes allows.");
+  f.add("node-wait-seconds", s.node_wait_seconds,
+        "Wait this long for a lost node before the run continues with fewer nodes.");
   f.add("standby", s.standby,
-        "Keep a second set of ranks of one node ready, which take over where a rank fails: a start takes a fraction of "
-        "the time. They take some memory of each GPU, which plans count.");
+        "Keep a second set of ranks ready on one node. They take over when a rank fails, so a restart takes a fraction "
+        "of the time. They use some memory of each GPU; the plan counts it.");
   f.add("snapshot-steps", s.snapshot_steps,
-        "Ranks keep a snapshot of their state in the agent's memory every so many iterations: twice the state's size. "
-        "0: none.")
+        "Iterations between snapshots of the ranks' state in the agent's host memory. They take twice the state's "
+        "size. 0: no snapshots.")
       .shown_as("K");
   f.group("Output");
   f.add("log-dir", s.log_dir,
-        "Each rank's output also goes to files: DIR/RUN_ID/attempt_N/RANK/stdout.log, stderr.log.")
+        "Write each rank's output also to files: DIR/RUN_ID/attempt_N/RANK/stdout.log and stderr.log.")
       .shown_as("DIR");
-  f.add("redirects", s.redirects, "Output that goes to files only: 0 none, 1 stdout, 2 stderr, 3 or all both.")
+  f.add("redirects", s.redirects, "Streams that go to files only: 0 none, 1 stdout, 2 stderr, 3 or all: both.")
       .shown_as("0|1|2|3|all")
       .also("-r");
-  f.add("tee", s.tee, "Output that the console shows with each line's rank: 0 none, 1 stdout, 2 stderr, 3 or all both.")
+  f.add("tee", s.tee,
+        "Streams whose lines the console shows with a rank prefix: 0 none, 1 stdout, 2 stderr, 3 or all: both.")
       .shown_as("0|1|2|3|all")
       .also("-t");
 }

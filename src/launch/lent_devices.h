@@ -12,7 +12,7 @@ class LentDevices {
 
   void begin() { given_ = order_; }  // a generation
   void put_last(int local_rank);     // `local_rank`: the rank that has the device
-  // CUDA_VISIBLE_DEVICES for this many ranks. Empty while the order is that of the node.
+  // CUDA_VISIBLE_DEVICES for this many ranks. Empty if the ranks use the node's own order.
   std::string visible(int ranks) const;
   // The device of one of these ranks. Empty if the node has fewer devices than ranks.
   std::string own(int local_rank, int ranks) const;

@@ -11,7 +11,7 @@ using nlohmann::json;
 
 json parsed(const std::string& text) {
   json j = json::parse(text, nullptr, false);
-  check(j.is_object(), "what another agent of this launch sent is no message: run the same program on every node");
+  check(j.is_object(), "another agent of this launch sent an unknown message: run the same program on every node");
   return j;
 }
 
@@ -22,17 +22,17 @@ Kind kind_of(const json& j, int last) {
   return Kind(kind);
 }
 
-// Makes one error of any missing member and any member of a wrong type.
+// Gives the same error for a missing member and for a member of a wrong type.
 template <class F>
 auto read_message(F&& f) {
   try {
     return f();
   } catch (const json::exception& e) {
-    fail("a message of this launch lacks something ({}): run the same program on every node", e.what());
+    fail("a message of this launch is incomplete ({}): run the same program on every node", e.what());
   }
 }
 
-// A line of a rank may hold any bytes.
+// A rank's line may contain any bytes, so invalid UTF-8 is replaced.
 std::string dumped(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 }  // namespace

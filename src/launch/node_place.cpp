@@ -16,7 +16,7 @@ constexpr i64 kMost = 1 << 20;
 
 int count_of(const std::string& name, const std::string& text, i64 least) {
   const auto n = parse_count(text);
-  check(n && *n >= least && *n <= kMost, "{} {} is no whole number of {} or more", name, text, least);
+  check(n && *n >= least && *n <= kMost, "{} {} is not a whole number of {} or more", name, text, least);
   return int(*n);
 }
 
@@ -71,7 +71,8 @@ void find_endpoint(const Settings& s, const Environment& env, const Source& sour
   for (const char* list : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"})
     if (const auto told = variable(env, list); host.empty() && told && is_task_of_srun(env))
       host = first_host(told->value);
-  check(!host.empty(), "where is node 0? Give --rdzv-endpoint HOST:PORT, the same on all {} nodes", p.nodes);
+  check(!host.empty(), "the address of node 0 is unknown: give --rdzv-endpoint HOST:PORT, the same on all {} nodes",
+        p.nodes);
   p.host = host;
   p.port = port == 0 ? kPort : int(port);
   check(p.port <= 65535, "port {}: give one from 1 to 65535", p.port);
@@ -102,12 +103,15 @@ NodePlace find_node(const Settings& s, const Environment& env, int gpus, int cor
   if (!nodes) return p;
   take_nodes(*nodes, p);
   if (p.nodes == 1) return p;
-  check(node.has_value(), "which of the {} nodes is this? Give --node-rank R, from 0, another one on each", p.nodes);
+  check(node.has_value(),
+        "the index of this node among {} nodes is unknown: give --node-rank R, from 0, a different one on each node",
+        p.nodes);
   p.node = count_of(node->name, node->value, 0);
-  check(p.node < p.nodes, "{} {} is not below {} {}: nodes count from 0", node->name, p.node, nodes->name, p.nodes);
+  check(p.node < p.nodes, "{} {} is not below {} {}: nodes are numbered from 0", node->name, p.node, nodes->name,
+        p.nodes);
   const auto task = variable(env, "SLURM_LOCALID");
   check(!task || task->value == "0" || !is_task_of_srun(env),
-        "this is task {} of its node: start one `megalith launch` a node, with srun --ntasks-per-node 1",
+        "this is task {} of its node: start one `megalith launch` per node, with srun --ntasks-per-node 1",
         task ? task->value : "");
   find_endpoint(s, env, source, p);
   return p;

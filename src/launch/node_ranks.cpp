@@ -203,7 +203,7 @@ std::vector<std::string> NodeRanks::whereabouts() const {
   std::vector<std::string> lines;
   for (const Rank& r : running_)
     lines.push_back(fmt::format("rank {} (pid {} on {}) hangs{}{}", r.rank, r.child.pid, host_,
-                                r.iteration < 0 ? "" : fmt::format(" behind iteration {}", r.iteration),
+                                r.iteration < 0 ? "" : fmt::format(" after iteration {}", r.iteration),
                                 r.at.empty() ? "" : fmt::format(" at \"{}\"", r.at)));
   return lines;
 }

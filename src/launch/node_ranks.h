@@ -34,13 +34,13 @@ class NodeRanks {
   struct Rank {
     int rank = 0, local_rank = 0;
     i64 generation = 0, iteration = -1;
-    u64 words = 0;     // as LaunchLine::at counts them
+    u64 words = 0;     // counter from LaunchLine::at
     std::string at{};  // its last reported activity
     Child child;
     RankOutput out, err;
     bool has_joined = false, is_brought_down = false;
-    bool is_ready = false;     // to take over
-    bool is_settling = false;  // takes memory beside its steps
+    bool is_ready = false;     // a standby rank that can take over
+    bool is_settling = false;  // it allocates memory during its steps
     bool has_stood_by = false;
   };
 
@@ -55,7 +55,7 @@ class NodeRanks {
   void keep_standby();
   bool take_over(const Order& order);  // false: no standby ranks are ready
   void end_standby();
-  // Whether what this program does beside the steps may hold them up: memory is taken, or ranks that stand by come up.
+  // Whether steps may be slow for a known reason: ranks pin memory, or standby ranks start.
   bool is_settling() const;
 
   const Settings settings_;

@@ -1,5 +1,5 @@
-// Standby ranks. They start once the running ranks train, and are the next generation. They prepare all of a start
-// except the state, and then wait for the order to take over.
+// Standby ranks: the next generation, started once the running ranks train. They prepare everything except the state,
+// and then wait for the order to take over.
 #include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -19,9 +19,8 @@ bool NodeRanks::is_settling() const {
          std::ranges::any_of(standby_, [](const Rank& r) { return !r.is_ready; });
 }
 
-// A command that trains says so with its first iteration. Then it may pin memory, and so hold up what brings up
-// devices. Both at a time would hold up its steps for seconds. One that ends before it is needed is not started again
-// beside the same ranks.
+// Standby ranks start after the first iteration, when the running ranks have pinned their memory: both at once would
+// delay steps for seconds. If a standby rank fails, it is not restarted until the next generation.
 void NodeRanks::keep_standby() {
   if (!settings_.standby || kill_all_) return;
   for (Rank& r : standby_) hear(r);
@@ -33,14 +32,15 @@ void NodeRanks::keep_standby() {
     read(*gone);
     gone->err.finish();
     const std::string why = gone->err.last_line();
-    say_line(fmt::format("the rank {} that stood by has ended: the next start brings its ranks up anew{}{}", gone->rank,
+    say_line(fmt::format("standby rank {} exited: the next restart starts new processes{}{}", gone->rank,
                          why.empty() ? "" : ": ", why));
     standby_.erase(gone);
     end_standby();
     has_standby_failed_ = true;
   }
   const bool are_ready = !standby_.empty() && std::ranges::all_of(standby_, [](const Rank& r) { return r.is_ready; });
-  if (are_ready && !std::exchange(has_told_standby_, true)) say_line(fmt::format("{} ranks stand by", standby_.size()));
+  if (are_ready && !std::exchange(has_told_standby_, true))
+    say_line(fmt::format("{} standby ranks are ready", standby_.size()));
   const auto trains = [](const Rank& r) { return r.iteration >= 0 && !r.is_settling; };
   if (!standby_.empty() || has_standby_failed_ || running_.empty() || !std::ranges::all_of(running_, trains)) return;
   has_told_standby_ = false;
@@ -51,7 +51,7 @@ void NodeRanks::keep_standby() {
   for (int r = 0; r < next.ranks; ++r) standby_.push_back(start_rank(next, r, true));
 }
 
-// Standby ranks meet at their own port: the order's port is for ranks that start now.
+// Standby ranks have their own port: the order's port is for ranks that start now.
 bool NodeRanks::take_over(const Order& order) {
   const auto can = [&](Rank& r) {
     hear(r);

@@ -1,4 +1,4 @@
-// The side of node 0: the controller, and the connections of the other nodes' agents.
+// The controller side of node 0: the controller, and the connections of the other nodes' agents.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ class OwnController final : public ControllerSide {
       refusal = fmt::format("node 0 belongs to a launch of {} nodes: it has no node {} of {}", place_.nodes, g->node,
                             g->nodes);
     else if (agents_[size_t(g->node)] && !agents_[size_t(g->node)]->is_closed())
-      refusal = fmt::format("another agent is node {} already", g->node);
+      refusal = fmt::format("another agent is already node {}", g->node);
     if (!refusal.empty()) {
       s.connection.send(kRefusal + refusal);
       return true;

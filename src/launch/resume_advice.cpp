@@ -20,14 +20,11 @@ std::string resume_advice(const std::vector<std::string>& command) {
   if (command[0].find('/') != std::string::npos || !command[0].starts_with("pretrain") || value_of(command, "--config"))
     return {};
   const auto save = value_of(command, "--save"), load = value_of(command, "--load");
-  if (!save) return "the command has no --save: a start after a fault begins at the first iteration again";
-  if (!load)
-    return fmt::format("the command has no --load {}: a start after a fault begins at the first iteration again",
-                       *save);
+  if (!save) return "the command has no --save: a restart after a failure begins at iteration 0";
+  if (!load) return fmt::format("the command has no --load {}: a restart after a failure begins at iteration 0", *save);
   if (*load != *save)
     return fmt::format(
-        "--load {} is not --save {}: a start after a fault goes on from there, not from the run's own "
-        "checkpoints",
+        "--load {} is not --save {}: a restart after a failure resumes from --load, not from the run's own checkpoints",
         *load, *save);
   return {};
 }

@@ -16,17 +16,17 @@ SnapshotMemory::SnapshotMemory(i64 steps, int ranks) {
   lent_.steps = steps;
   for (int i = 0; steps > 0 && i < kSnapshotSlots * ranks; ++i) {
     files_.emplace_back(memfd_create("megalith-snapshot", MFD_CLOEXEC));
-    check(bool(files_.back()), "--snapshot-steps: the system gives no memory file: {}", std::strerror(errno));
+    check(bool(files_.back()), "--snapshot-steps: the system cannot create a memory file: {}", std::strerror(errno));
     lent_.fds.push_back(files_.back().fd());
   }
 }
 
-// The system takes seconds for tens of gigabytes of a file. The files are taken at a time.
+// The system needs seconds to free tens of gigabytes, so each file has its own thread.
 SnapshotMemory::~SnapshotMemory() {
   try {
     in_parallel(int(files_.size()),
                 [&](int i) { [[maybe_unused]] const int status = ftruncate(lent_.fds[size_t(i)], 0); });
-  } catch (const std::exception&) {  // no thread: they go with this process
+  } catch (const std::exception&) {  // no thread: the files are freed when the process exits
   }
 }
 

@@ -1,4 +1,5 @@
-// Memory for snapshots of a node's ranks. The agent owns it, so it survives the ranks (comm/snapshot_fds.h).
+// Memory for snapshots of a node's ranks: two memory files per rank, with descriptors that ranks inherit
+// (comm/snapshot_fds.h). The agent owns them: they survive the ranks, and the system frees them when the agent exits.
 #pragma once
 #include <vector>
 
@@ -9,9 +10,9 @@ namespace megalith::launch {
 
 class SnapshotMemory {
  public:
-  // Error if the system has no memory for it. Empty if `steps` is 0.
+  // Error if the system cannot create a memory file. No files if `steps` is 0.
   SnapshotMemory(i64 steps, int ranks);
-  ~SnapshotMemory();  // no rank reads it any more
+  ~SnapshotMemory();  // no rank may still read it
   SnapshotMemory(const SnapshotMemory&) = delete;
   SnapshotMemory& operator=(const SnapshotMemory&) = delete;
 

@@ -67,7 +67,7 @@ TEST_F(Agent, StartsAllRanksAgainAfterAnErrorBehindTheFirstStep) {
   EXPECT_EQ(starts(), 6);
   EXPECT_EQ(e.lines_with("rank 1 (pid ").size(), 2u) << e.err;
   EXPECT_EQ(e.lines_with("restart 2 of 100").size(), 1u) << e.err;
-  EXPECT_EQ(e.lines_with("generation 3 has done iteration 3").size(), 1u) << e.err;
+  EXPECT_EQ(e.lines_with("generation 3 completed iteration 3").size(), 1u) << e.err;
 }
 
 TEST_F(Agent, HoldsToItsNumberOfRestarts) {
@@ -136,9 +136,9 @@ TEST_F(Agent, StartsAgainWhereNothingMoves) {
   EXPECT_EQ(starts(), 4);
   for (const char* part : {"rank 0 (pid ", "rank 1 (pid "}) {
     ASSERT_EQ(e.lines_with(part).size(), 1u) << e.err;
-    EXPECT_NE(e.lines_with(part)[0].find("hangs behind iteration 1 at \"sum\""), std::string::npos) << e.err;
+    EXPECT_NE(e.lines_with(part)[0].find("hangs after iteration 1 at \"sum\""), std::string::npos) << e.err;
   }
-  EXPECT_EQ(e.lines_with("nothing has moved for 3 s").size(), 1u) << e.err;
+  EXPECT_EQ(e.lines_with("no rank made progress for 3 s").size(), 1u) << e.err;
 }
 
 // Memory that is taken beside the steps may hold them up for seconds.
@@ -148,7 +148,7 @@ TEST_F(Agent, WaitsLongerWhereMemoryIsTaken) {
   const Ended e = run(2, settles + "sleep 1000", {"--hang-seconds", "1"});
   EXPECT_EQ(e.code, 0) << e.err;
   EXPECT_EQ(starts(), 4);
-  EXPECT_EQ(e.lines_with("hangs behind iteration 1").size(), 2u) << e.err;
+  EXPECT_EQ(e.lines_with("hangs after iteration 1").size(), 2u) << e.err;
 }
 
 TEST_F(Agent, PassesSignalsOn) {
@@ -210,7 +210,7 @@ TEST_F(Agent, GoesOnUnderANewController) {
   EXPECT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(two.code, 0) << two.err;
   EXPECT_EQ(starts(), 8);
-  EXPECT_EQ(two.lines_with("has lost node 0").size(), 1u) << two.err;
+  EXPECT_EQ(two.lines_with("lost its connection to node 0").size(), 1u) << two.err;
 }
 
 TEST_F(Agent, TurnsAwayAnotherRun) {

@@ -103,13 +103,13 @@ TEST(Controller, StartsAgainWhenARankIsKilled) {
   n.tick();
   EXPECT_EQ(n.starts(), 2);
   EXPECT_EQ(n.controller().generation(), 2);
-  EXPECT_NE(n.said.find("rank 1 (pid 4711 on host) was ended by SIGKILL behind iteration 5: restart 1 of 100"),
+  EXPECT_NE(n.said.find("rank 1 (pid 4711 on host) was ended by SIGKILL after iteration 5: restart 1 of 100"),
             std::string::npos)
       << n.said;
   n.now = 0.75;
   n.did(6);
   n.tick();
-  EXPECT_NE(n.said.find("generation 2 has done iteration 6, 0.75 s after the fault"), std::string::npos) << n.said;
+  EXPECT_NE(n.said.find("generation 2 completed iteration 6, 0.75 s after the failure"), std::string::npos) << n.said;
 }
 
 TEST(Controller, PassesOverWhatAnOlderGenerationTells) {
@@ -241,7 +241,7 @@ TEST(Controller, EndsAGenerationInWhichNothingMoves) {
   n.tick();
   n.tick();
   EXPECT_EQ(n.starts(), 2);
-  EXPECT_NE(n.said.find("nothing has moved for 5 s"), std::string::npos) << n.said;
+  EXPECT_NE(n.said.find("no rank made progress for 5 s"), std::string::npos) << n.said;
 }
 
 TEST(Controller, EndsAsItWasToldTo) {

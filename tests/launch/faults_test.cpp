@@ -42,8 +42,8 @@ class LaunchedFaults : public LaunchedTraining {
 TEST_F(LaunchedFaults, GoOnBehindEachKind) {
   const std::vector<PlantedKind> kinds{{"kill", "was ended by SIGKILL"},     {"abort", "was ended by SIGABRT"},
                                        {"segv", "was ended by SIGSEGV"},     {"throw", "ended with exit code 1"},
-                                       {"exit:7", "ended with exit code 7"}, {"stop", "hangs behind iteration"},
-                                       {"hang", "hangs behind iteration"}};
+                                       {"exit:7", "ended with exit code 7"}, {"stop", "hangs after iteration"},
+                                       {"hang", "hangs after iteration"}};
   const Ended whole = start(flags(), trained("whole")).end();
   ASSERT_EQ(whole.code, 0) << whole.err;
   int next = 0;

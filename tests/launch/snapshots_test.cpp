@@ -66,11 +66,11 @@ TEST_F(LaunchedSnapshots, GoOnThroughRandomKills) {
   EXPECT_EQ(cut.code, 0) << cut.err;
   EXPECT_GE(int(cut.lines_with("was ended by SIGKILL").size()), kills - 1) << cut.err;
   // A start goes on where the killed rank was, or makes one iteration again.
-  const std::vector<std::string> ends = cut.lines_with("was ended by SIGKILL behind iteration ");
-  const std::vector<std::string> begins = cut.lines_with(" has done iteration ");
+  const std::vector<std::string> ends = cut.lines_with("was ended by SIGKILL after iteration ");
+  const std::vector<std::string> begins = cut.lines_with(" completed iteration ");
   ASSERT_EQ(ends.size(), begins.size()) << cut.err;
   for (size_t i = 0; i < ends.size(); ++i)
-    EXPECT_GE(number_behind(begins[i], " has done iteration "), number_behind(ends[i], " behind iteration "))
+    EXPECT_GE(number_behind(begins[i], " completed iteration "), number_behind(ends[i], " after iteration "))
         << cut.err;
   EXPECT_GE(count_of(cut.out, "resumes from the snapshot"), kills - 1) << cut.out;
   expect_same_end("whole", "cut", iterations);
@@ -91,7 +91,7 @@ TEST_F(LaunchedSnapshots, FallBackToTheDiskWhereTheyAreDamaged) {
   kill(ranks[1], SIGCONT);
   const Ended cut = run.end();
   EXPECT_EQ(cut.code, 0) << cut.err;
-  EXPECT_NE(cut.err.find("is not what was written"), std::string::npos) << cut.err;
+  EXPECT_NE(cut.err.find("a snapshot in memory is damaged"), std::string::npos) << cut.err;
   EXPECT_EQ(cut.lines_with("resuming from disk").size(), 1u) << cut.err;
   EXPECT_EQ(count_of(cut.out, "resumes from the snapshot"), 0) << cut.out;
   const Ended whole = start({"--standalone", "--nproc-per-node", "2"}, pretrain("whole", 40, saves)).end();

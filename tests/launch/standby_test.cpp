@@ -22,8 +22,9 @@ class Standby : public LaunchedTraining {
   }
   // All ranks are there, and so many times as many have stood by.
   static bool are_ready(LaunchRun& run, int times) {
-    return run.wait_until(
-        [&] { return count_of(run.err(), "2 ranks stand by") == times && int(run.ranks().size()) == 2 * kRanks; });
+    return run.wait_until([&] {
+      return count_of(run.err(), "2 standby ranks are ready") == times && int(run.ranks().size()) == 2 * kRanks;
+    });
   }
   // The run saves and leaves; one that nobody disturbs comes to the same bits.
   Ended end_alike(LaunchRun& run, const std::string& name) {
@@ -50,7 +51,7 @@ TEST_F(Standby, TakesOverWhereARankIsKilled) {
     ASSERT_TRUE(are_ready(run, k + 1)) << run.err();
     const std::vector<pid_t> all = run.ranks_by_age();
     kill(all[size_t(k) % kRanks], SIGKILL);
-    ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " has done iteration ") == k + 1; })) << run.err();
+    ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " completed iteration ") == k + 1; })) << run.err();
     const std::vector<pid_t> now = run.ranks_by_age();
     EXPECT_TRUE(std::equal(all.begin() + kRanks, all.end(), now.begin(), now.begin() + kRanks)) << k;
   }
@@ -87,11 +88,11 @@ TEST_F(Standby, IsNotNeededForAStart) {
   ASSERT_TRUE(are_ready(run, 1)) << run.err();
   const std::vector<pid_t> all = run.ranks_by_age();
   kill(all.back(), SIGKILL);
-  ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), "that stood by has ended") > 0; })) << run.err();
+  ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " exited: the next restart") > 0; })) << run.err();
   ASSERT_TRUE(run.wait_until([&] { return int(run.ranks().size()) == kRanks; })) << run.err();
   EXPECT_EQ(count_of(run.err(), "restart 1"), 0) << run.err();  // those that train have not noticed
   kill(all.front(), SIGKILL);
-  ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " has done iteration ") == 1; })) << run.err();
+  ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " completed iteration ") == 1; })) << run.err();
   const Ended cut = end_alike(run, "cut");
   EXPECT_EQ(count_of(cut.out, "this rank takes over"), 0) << cut.out;
   EXPECT_EQ(count_of(cut.out, "resumes from the snapshot"), 1) << cut.out;
@@ -113,8 +114,8 @@ TEST_F(Standby, IsRefusedWhereItIsNotBuilt) {
     EXPECT_EQ(e.code, 1) << e.err;
     EXPECT_NE(e.err.find(why), std::string::npos) << e.err;
   };
-  refused({"--standby", "--standalone", "--min-ranks", "1"}, "--standby is not built for worlds of other sizes");
-  refused({"--standby", "--nnodes", "1:2"}, "--standby is not built for worlds of other sizes");
+  refused({"--standby", "--standalone", "--min-ranks", "1"}, "--standby is not built for a changing number of ranks");
+  refused({"--standby", "--nnodes", "1:2"}, "--standby is not built for a changing number of ranks");
   refused({"--standby", "--nnodes", "2", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:29999"},
           "--standby is built for one node, this launch has 2");
   const Ended e = start({"--standby", "--standalone"}, {"--", "evaluate"}).end();

@@ -49,7 +49,7 @@ TEST_F(Storm, GoesOnAndKeepsAccountOfItsTime) {
                                  is_long_ ? "20" : "10", "--log-dir",        *this / "logs"};
   if (stands_by) flags.push_back("--standby");
   LaunchRun& run = start(flags, endless("storm", "--log-interval 5 --metrics-file " + *this / "storm.jsonl"));
-  const auto begins = [&] { return count_of(run.err(), " has done iteration "); };
+  const auto begins = [&] { return count_of(run.err(), " completed iteration "); };
   const auto began = Clock::now();
   int kills = 0, furthest = 0;
   for (; Clock::now() - began < std::chrono::seconds(seconds); ++kills) {
