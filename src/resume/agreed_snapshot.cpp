@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-// A slot as one rank of its node finds it.
+// The content of a slot, as read by the rank that verifies it.
 struct FoundSnapshot {
   size_t slot = 0;
   i64 iteration = -1;
@@ -34,7 +34,7 @@ struct RankFinds {
   std::vector<FoundSnapshot> slots;
 };
 
-// No two memory files of a host have one number at a time.
+// Identifies the node: two open memory files of a host never have the same inode number.
 std::string node_key(const SnapshotFds& lent) {
   struct stat s {};
   if (lent.fds.empty() || fstat(lent.fds[0], &s) != 0) return {};
@@ -73,7 +73,7 @@ RankFinds finds_from(const std::string& text) {
   return finds;
 }
 
-// All snapshots of one moment: by the rank that made them, whose node they are on.
+// All snapshots of one iteration and run, keyed by the rank that made them: its node and slot.
 struct Moment {
   SnapshotMark mark;
   std::map<int, std::pair<std::string, size_t>> by_rank;
@@ -84,7 +84,7 @@ struct Moment {
   }
 };
 
-// The slots that this rank reads, and whether they are known to hold all that it needs.
+// The slots that this rank reads. is_enough: they certainly hold all tensors that it needs.
 struct Choice {
   std::vector<size_t> slots;
   bool is_enough = false;
@@ -103,7 +103,7 @@ Choice choose_slots(const Moment& m, const std::vector<RankFinds>& all, int rank
   return c;
 }
 
-// Elements of the state in these snapshots, each counted once: two blocks of one save are equal or disjoint.
+// Number of state elements in these snapshots, each counted once: two blocks of one save are equal or disjoint.
 i64 elements_in(const std::vector<Snapshot>& snapshots) {
   std::map<std::string, std::set<std::pair<Shape, Shape>>> seen;
   i64 elements = 0;
@@ -136,10 +136,10 @@ Opened open_moment(const SnapshotFds& lent, i64 iteration, const Moment& m, cons
     for (const size_t slot : choice.slots) {
       const auto known = near.find(slot);
       auto s = known != near.end() ? std::optional(known->second) : read_snapshot(lent.fds[slot]);
-      check(s.has_value(), "a snapshot in memory has gone while it was read: start the run again");
+      check(s.has_value(), "a snapshot in memory disappeared during a read: start the run again");
       o.snapshots.push_back(std::move(*s));
     }
-    // Those of nodes that are gone are not needed where the rest holds all.
+    // Snapshots of lost nodes are not needed if the others hold the whole state.
     o.is_enough = choice.is_enough || (m.mark.elements > 0 && elements_in(o.snapshots) == m.mark.elements);
   } catch (const std::exception& e) {
     o.problem = one_line(e);
@@ -155,7 +155,7 @@ AnyCheckpoint as_checkpoint(std::vector<Snapshot> snapshots) {
   return c;
 }
 
-// The first line of a rank that has one.
+// The first non-empty line, with the rank that reports it.
 std::string first_of(const std::vector<std::string>& texts) {
   for (const std::string& text : texts)
     if (!text.empty()) return text;
@@ -186,7 +186,7 @@ std::optional<AnyCheckpoint> agreed_snapshot(const Options& options, Ranks& rank
   for (auto m = moments.rbegin(); m != moments.rend(); ++m) {
     Opened o = open_moment(lent, m->first.first, m->second, all, ranks, layout_key(options), compared);
     const std::string damage = first_of(ranks.all_gather(o.problem));
-    const std::string lack = first_of(ranks.all_gather(o.is_enough ? "" : "it is not whole"));
+    const std::string lack = first_of(ranks.all_gather(o.is_enough ? "" : "it is not complete"));
     if (problem.empty()) problem = damage;
     if (!damage.empty() || !lack.empty()) continue;
     if (!problem.empty()) log::warn("[load] a snapshot is skipped: {}", problem);
@@ -194,7 +194,7 @@ std::optional<AnyCheckpoint> agreed_snapshot(const Options& options, Ranks& rank
   }
   if (!problem.empty()) log::warn("[load] a snapshot is skipped: {}", problem);
   if (!moments.empty() || !problem.empty())
-    log::warn("[load] no snapshot in the agents' memory is whole on all ranks: resuming from disk");
+    log::warn("[load] no snapshot in the agents' memory is intact on all ranks: resuming from disk");
   return {};
 }
 

@@ -14,8 +14,7 @@ std::string name_of_iteration(i64 iteration) {
   return iteration < 0 ? std::string("no checkpoint") : fmt::format("iteration {}", iteration);
 }
 
-// Distinguishes a directory from its copy on another host's disk: no two have the same inode number and time of
-// change.
+// Distinguishes a directory from its copy on another host's disk: their inode number and time of change differ.
 std::string identity_of(const std::string& path) {
   struct stat s {};
   if (::stat(path.c_str(), &s) != 0) return {};
@@ -47,7 +46,7 @@ RunStart agreed_start(const Options& options, Ranks& ranks, std::optional<i64> n
     const std::string what =
         fmt::format("--load {}: rank {} finds {}, rank {} finds {}", options.train.load, highest - found.begin(),
                     name_of_iteration(*highest), lowest - found.begin(), name_of_iteration(*lowest));
-    // Some formats have one checkpoint per directory, or name only one: then ranks cannot fall back to another.
+    // Some formats have one checkpoint per directory, or name only one. Then ranks cannot use an older one.
     const bool can_go_back = *lowest >= 0 && (!no_later_than || *highest <= *no_later_than);
     check(can_go_back, "{}: give all hosts the same directory, or whole copies of it", what);
     const std::string& told = all[size_t(lowest - found.begin())];

@@ -1,14 +1,14 @@
-// The common start of all ranks. Each rank opens the checkpoint by itself. If one rank finds the newest one damaged
-// (on its disk, in its copy), all ranks use one that is intact for every rank. A checkpoint of Megatron is then
-// verified; ranks that see the same files share the work.
+// The common start of all ranks. Each rank opens the checkpoint itself. If one rank finds the newest one damaged on
+// its disk, all ranks use an older one that is intact on every rank. Checksums of a Megatron checkpoint are verified
+// then; ranks that read the same files divide this work.
 #pragma once
 #include "comm/ranks.h"
 #include "resume/checkpointing.h"
 
 namespace megalith {
 
-// To be called by all ranks. Error on all if it is one on any, or if some find a checkpoint and some none.
-// `no_later_than`: newer checkpoints are as if they were not there.
+// Collective. Error on all ranks if one rank has an error, or if only some ranks find a checkpoint. `no_later_than`:
+// newer checkpoints are ignored.
 RunStart agreed_start(const Options& options, Ranks& ranks, std::optional<i64> no_later_than = {});
 
 }  // namespace megalith

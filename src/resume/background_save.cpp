@@ -24,7 +24,7 @@ BackgroundSave::BackgroundSave(Ranks& ranks, SaveSteps steps, bool own,
   start([this] { return makes_it() ? steps_.begin() : ""; });
 }
 
-// A run that ends by an error leaves no thread running; the next run removes unfinished files.
+// If a run ends with an error, no thread may keep running. The next run removes unfinished files.
 BackgroundSave::~BackgroundSave() {
   if (work_.valid()) work_.wait();
 }
@@ -33,7 +33,7 @@ void BackgroundSave::start(std::function<std::string()> f) {
   state_.clear();
   try {
     work_ = std::async(std::launch::async, std::move(f));
-  } catch (const std::exception& e) {  // the system has no thread
+  } catch (const std::exception& e) {  // the system cannot start a thread
     state_ = failed(e);
   }
 }
@@ -46,8 +46,8 @@ std::optional<BackgroundSave::Outcome> BackgroundSave::poll() {
   return advance(states);
 }
 
-// Ranks that need longer take part in exchanges from time to time, as each exchange has a time limit. The end of a
-// rank's part is reported at once.
+// An exchange has a time limit, so ranks that write for longer take part in several exchanges. A rank reports the end
+// of its write immediately.
 BackgroundSave::Outcome BackgroundSave::wait() {
   constexpr std::chrono::milliseconds kLongestExchange{50};
   for (;;) {
@@ -77,7 +77,7 @@ std::optional<BackgroundSave::Outcome> BackgroundSave::advance(const std::vector
       log::warn("[save] old checkpoints stay until the next save: {}", error_);
       return Outcome{};
     }
-    phase_ = Phase::abandoning;  // meanwhile dirty pages are written, which takes time if there are many
+    phase_ = Phase::abandoning;  // in the background: removal may wait for dirty pages
     start([this] {
       if (makes_it()) steps_.abandon();
       return "";
@@ -98,7 +98,7 @@ std::optional<BackgroundSave::Outcome> BackgroundSave::advance(const std::vector
       return "";
     });
   } else {
-    phase_ = Phase::tidying;  // old ones go when no rank needs them any more
+    phase_ = Phase::tidying;  // old checkpoints are deleted when no rank needs them
     start([this] {
       if (makes_it()) steps_.tidy();
       return "";

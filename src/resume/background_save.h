@@ -1,6 +1,6 @@
-// A checkpoint that is saved during training: a thread on each rank writes that rank's part. Then the first rank's
-// thread makes the checkpoint appear by one rename and, when it is complete, deletes old ones. Ranks exchange their
-// progress over the control plane, at moments that the training loop chooses: only the loop's thread communicates.
+// A checkpoint that is saved during training. A thread on each rank writes the state of that rank. Then the first
+// rank's thread publishes the checkpoint by one rename, and deletes old checkpoints. Ranks exchange their progress
+// over the control plane when the training loop asks: only the loop's thread communicates.
 #pragma once
 #include <future>
 #include <memory>
@@ -14,11 +14,11 @@ namespace megalith {
 class BackgroundSave {
  public:
   struct Outcome {
-    std::string error;  // empty: it is saved
+    std::string error;  // empty: the save succeeded
   };
-  // Collective. `own`: every rank writes its own checkpoint, in its own directory; together they count as one.
-  // `prepare` creates this rank's writer now; its exceptions fail the save, like all later ones. `ready` is called on
-  // the writing thread before it starts.
+  // Collective. `own`: each rank saves a checkpoint in its own directory, and all of them count as one. `prepare`
+  // creates this rank's writer immediately; its exceptions fail the save, as later ones do. The writing thread calls
+  // `ready` before it starts.
   BackgroundSave(
       Ranks& ranks, SaveSteps steps, bool own, const std::function<std::unique_ptr<PartWriter>()>& prepare,
       std::function<void()> ready = [] {});
@@ -26,8 +26,8 @@ class BackgroundSave {
   BackgroundSave(const BackgroundSave&) = delete;
   BackgroundSave& operator=(const BackgroundSave&) = delete;
 
-  // Both on all ranks at the same moment. poll: whether it has ended, without waiting; wait: until then. The outcome is
-  // the same on all.
+  // Both are collective and have the same outcome on all ranks. poll() returns empty while the save runs; wait()
+  // blocks until it ends.
   std::optional<Outcome> poll();
   Outcome wait();
 
@@ -44,10 +44,10 @@ class BackgroundSave {
   bool own_;
   std::function<void()> ready_;
   Phase phase_ = Phase::beginning;
-  std::future<std::string> work_;  // this rank's part of the phase
-  std::string state_;   // for the others: "" while it lasts, then "+" (and where to write), or "-" and its error
-  std::string result_;  // where to write, or the report of what was written
-  std::string error_;   // for which it is abandoned
+  std::future<std::string> work_;  // this rank's work in the current phase
+  std::string state_;   // on other ranks: "" during the phase, then "+" and the path to write to, or "-" and the error
+  std::string result_;  // the path to write to, or the report of the written files
+  std::string error_;   // why the save is abandoned
 };
 
 }  // namespace megalith

@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// "losses" are all sums, and others than losses may be among them.
+// The key "losses" holds all sums, including those of other metrics.
 json interval_json(const Interval& i) {
   json sums = json::object();
   for (const NamedValue& sum : i.sums) sums[sum.name] = sum.value;
@@ -101,7 +101,7 @@ Options stored_options(const AnyCheckpoint& c) {
   return stored;
 }
 
-// The names of settings in a checkpoint: all of ours, some of Megatron's arguments.
+// The names of settings in a checkpoint. A native one has all of ours; Megatron's has some of its arguments.
 std::set<std::string> names_in(const std::string& config_json) {
   std::set<std::string> names;
   const auto settings = parse_json<json>(config_json);
@@ -141,19 +141,19 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
 void RunStart::open(const Options& options, const StartChoice& choice) {
   const auto place = find_loadable(load_, is_non_persistent_ ? 0 : options.train.ckpt_step);
   if (!place) {
-    check(!options.train.exit_on_missing_checkpoint, "--load {}: no checkpoint is there", load_);
+    check(!options.train.exit_on_missing_checkpoint, "--load {}: it has no checkpoint", load_);
     check(options.train.ckpt_step == 0,
-          "--ckpt-step {}: there is no checkpoint in {}; leave it out to start from iteration 0",
-          options.train.ckpt_step, load_);
-    check_no_weights(load_);  // nothing yet is what a first start finds
+          "--ckpt-step {}: {} has no checkpoint; leave the flag out to start from iteration 0", options.train.ckpt_step,
+          load_);
+    check_no_weights(load_);  // at the first start of a run the directory is empty
     const std::string below = load_ == options.train.save ? "" : model_below(load_);
-    check(below.empty(), "--load {}: no checkpoint is there, but {} holds one", load_, below);
+    check(below.empty(), "--load {}: it has no checkpoint, but {} has one", load_, below);
     return;
   }
   AnyOpenOptions how = open_options(is_non_persistent_ ? 0 : options.train.ckpt_step);
   how.vocab_size = options.model.vocab_size;
   how.no_later_than = choice.no_later_than;
-  // The ranks of a data-parallel group hold the same, unless they share out the state.
+  // Data-parallel ranks hold the same state, unless the distributed optimizer divides it.
   const ParallelConfig& p = options.parallel;
   how.past_cache = p.use_distributed_optimizer || p.data_parallel_size() * p.context_parallel_size == 1;
   how.whole = !choice.non_persistent || !choice.non_persistent->own;
@@ -180,7 +180,7 @@ void RunStart::read_opened(const Options& options) {
 
 std::string RunStart::overwriting(const TrainConfig& t) const {
   if (t.save.empty() || is_non_persistent_) return {};
-  // Its directory may be a link to another disk; or --load one to it.
+  // Compares real paths: either directory may be a link to the other.
   const auto is_in_save = [&](const std::string& path) {
     const fs::path place = fs::path(path + "/").lexically_normal().parent_path();
     return canonical_path((place.parent_path() / ".").string()) == canonical_path(t.save);
@@ -254,7 +254,7 @@ void RunStart::say_filled() const {
   log::say("{}", loaded_line(load_, parallel_, checkpoint_->manifest.iteration));
 }
 
-// The system needs seconds to unmap tens of gigabytes of a snapshot, so a thread does it.
+// Unmapping tens of gigabytes takes the system seconds, so a thread does it.
 void RunStart::let_go() {
   if (!checkpoint_) return;
   if (is_snapshot_) std::thread([seen = std::move(checkpoint_->tensors)] {}).detach();

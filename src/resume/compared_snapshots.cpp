@@ -15,7 +15,8 @@ void ComparedSnapshots::begin() {
   if (!lent_.fds.empty()) work_ = std::async(std::launch::async, [this] { return compare(); });
 }
 
-// Only the newest one, which is usually the requested one. The search for snapshots reports unreadable ones.
+// Reads only the newest snapshot, which is usually the one that the start uses. agreed_snapshot() reports unreadable
+// ones.
 std::map<size_t, ComparedSnapshots::Seen> ComparedSnapshots::compare() const {
   std::map<size_t, Seen> found;
   i64 newest = -1;
@@ -42,7 +43,7 @@ std::optional<Snapshot> ComparedSnapshots::take(size_t slot, i64 iteration) {
   if (const auto it = seen_.find(slot);
       it != seen_.end() && it->second.snapshot.account.manifest.iteration == iteration) {
     const Seen seen = std::move(it->second);
-    seen_.erase(it);  // a mapping of gigabytes
+    seen_.erase(it);  // frees a mapping of gigabytes
     if (!seen.damage.empty()) throw DamagedCheckpoint(seen.damage);
     return seen.snapshot;
   }

@@ -1,5 +1,5 @@
-// This rank's share of its node's newest snapshots, verified byte by byte during other work of a start: a device
-// takes seconds to open, and needs no host memory for it.
+// Verifies this rank's share of its node's newest snapshots in the background. It overlaps the opening of the device,
+// which takes seconds and little host memory bandwidth.
 #pragma once
 #include <future>
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace megalith {
 
-// A share of the node's slots: the others of the node look at the rest.
+// Whether this rank verifies the slot: the ranks of a node divide its slots.
 bool is_own_share(size_t slot, const Place& place);
 
 class ComparedSnapshots {
@@ -18,10 +18,10 @@ class ComparedSnapshots {
   ComparedSnapshots(const ComparedSnapshots&) = delete;
   ComparedSnapshots& operator=(const ComparedSnapshots&) = delete;
 
-  void begin();  // where the slots stay as they are from now on
+  void begin();  // called when no rank writes slots any more
 
-  // The slot's snapshot of this iteration, with every byte verified. Empty if it has another iteration. Bytes that
-  // are not verified yet are verified now. DamagedCheckpoint if a byte differs.
+  // The slot's snapshot of this iteration, with every byte verified. Empty if it has another iteration. It first
+  // verifies bytes that are not yet verified. DamagedCheckpoint if a checksum differs.
   std::optional<Snapshot> take(size_t slot, i64 iteration);
 
  private:

@@ -6,8 +6,8 @@ namespace megalith {
 
 struct EndedSave {
   i64 iteration = 0;
-  double seconds = 0;  // from its begin to its end
-  i64 bytes = 0;       // that this rank wrote
+  double seconds = 0;  // duration of the save
+  i64 bytes = 0;       // written by this rank
   bool is_saved = false;
 };
 

@@ -1,5 +1,5 @@
-// The iterations since the last log line. A checkpoint keeps them, so the next line of a resumed run is the same as
-// without the interruption.
+// Sums since the last log line. A checkpoint keeps them, so the next line of a resumed run is the same as without an
+// interruption.
 #pragma once
 #include <vector>
 
@@ -8,10 +8,10 @@
 namespace megalith {
 
 struct Interval {
-  std::vector<NamedValue> sums{};  // averages, sums and maxima: "lm loss"
-  i64 advanced = 0;                // steps that counted
+  std::vector<NamedValue> sums{};  // sums, averages and maxima by name, such as "lm loss"
+  i64 advanced = 0;                // steps that changed the weights
   i64 skipped = 0;
-  i64 nan = 0;  // iterations with a loss that is not finite, skipped or not (Megatron looks at skipped ones only)
+  i64 nan = 0;  // iterations with a non-finite loss, skipped or not (Megatron counts only skipped ones)
   i64 iterations() const { return advanced + skipped; }
 };
 

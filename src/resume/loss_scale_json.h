@@ -7,7 +7,7 @@
 namespace megalith {
 
 nlohmann::json to_json(const quant::LossScale& scale);
-// Error if a number is missing or no loss scale has it.
+// Error if a number is missing or is outside of its range.
 quant::LossScale read_loss_scale(const nlohmann::json& j);
 
 }  // namespace megalith

@@ -13,7 +13,7 @@ namespace megalith {
 void check_no_weights(const std::string& dir) {
   for (const std::string& name : list_directory(dir)) {
     check(!name.ends_with(".safetensors"),
-          "--load {}: there are weights ({}), but no config.json, which tells what model they are of", dir, name);
+          "--load {}: there are weights ({}), but no config.json to describe their model", dir, name);
     check(
         name != "common.pt" && name != "metadata.json" && !name.starts_with("pytorch_model"),
         "--load {}: there is {}, but no checkpoint that is read: others of its files are missing, or it is of another "
@@ -23,7 +23,7 @@ void check_no_weights(const std::string& dir) {
   const std::string of_others = weights_of_others(dir);
   check(of_others.empty(), "--load {}", of_others);
   check(!parse_iteration_name(std::filesystem::path(canonical_path(dir)).filename().string()),
-        "--load {}: this is how a checkpoint is named, but none is in it", dir);
+        "--load {}: this is the name of a checkpoint, but it contains none", dir);
 }
 
 }  // namespace megalith

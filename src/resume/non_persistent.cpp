@@ -22,13 +22,13 @@ namespace {
 
 using nlohmann::json;
 
-// Of a local copy, as text: only the same layout can read it.
+// Layout of a local checkpoint, as text: only ranks of the same layout can read it.
 std::string layout_of(const Options& options) {
   Options o = options;
   return config::to_json(config::fields_of(o.parallel));
 }
 
-// One rank's copy of an iteration: the start of the run that saved it, and its path; or why it cannot be read.
+// One rank's checkpoint of an iteration: its path, and the start of the run that saved it. Or why it is unreadable.
 struct Candidate {
   std::string start = {}, path = {}, problem = {};
 };
@@ -45,11 +45,11 @@ Candidate look_at(const std::string& path, const Options& options, int rank, boo
     const Checkpoint c = Checkpoint::open_directory(path, {.verify = false, .whole = !own});
     const NonPersistentMark mark = mark_of(c.manifest(), path, options.train);
     if (own && layout_of(options_of(c.manifest(), path)) != layout_of(options))
-      return {.problem = path + " is of another layout"};
-    if (own && mark.rank != rank) return {.problem = fmt::format("{} is rank {}'s", path, mark.rank)};
+      return {.problem = path + " has another layout"};
+    if (own && mark.rank != rank) return {.problem = fmt::format("{} belongs to rank {}", path, mark.rank)};
     return {.start = mark.start, .path = path};
   } catch (const UnreachableFile&) {
-    throw;  // no reason to go back to an older one
+    throw;  // an older one would be unreachable too
   } catch (const std::bad_alloc&) {
     throw;  // likewise
   } catch (const std::exception& e) {
@@ -57,7 +57,7 @@ Candidate look_at(const std::string& path, const Options& options, int rank, boo
   }
 }
 
-// This rank's by iteration; where one replaced another, the first that can be read.
+// This rank's checkpoints by iteration. If a directory has two of one iteration, the first readable one counts.
 using Candidates = std::map<i64, Candidate>;
 
 std::vector<FoundCheckpoint> list_non_persistent(const std::string& dir) {
@@ -94,7 +94,7 @@ Candidates from_text(const std::string& text) {
   return candidates;
 }
 
-// Why the ranks cannot resume from their copies of an iteration; empty if they can.
+// Why the ranks cannot resume from their checkpoints of an iteration; empty if they can.
 std::string obstacle(const std::vector<Candidates>& by_rank, i64 iteration) {
   std::string first;
   size_t others = 0;
@@ -107,7 +107,7 @@ std::string obstacle(const std::vector<Candidates>& by_rank, i64 iteration) {
     else if (!it->second.problem.empty())
       why = it->second.problem;
     else if (start && *start != it->second.start)
-      why = "has one that another start of the run saved";
+      why = "has one from another start of the run";
     else
       start = &it->second.start;
     if (why.empty()) continue;
@@ -206,7 +206,7 @@ void remove_later_non_persistent(const Options& options, int rank, i64 iteration
          non_persistent_in(non_persistent_directory(t, rank), options, rank, own, iteration, kEver))
       if (candidate.problem.empty()) still_ours(), remove_checkpoint(candidate.path);
   } catch (const std::exception& e) {
-    log::warn("[save] an abandoned non-persistent checkpoint could not be removed: {}", one_line(e));
+    log::warn("[save] cannot remove an abandoned non-persistent checkpoint: {}", one_line(e));
   }
 }
 

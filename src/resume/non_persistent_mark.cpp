@@ -15,12 +15,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSavedBy = "saved_by";  // in a copy's training state
+constexpr const char* kSavedBy = "saved_by";  // key in the training state
 
-// Only its manifest: it may have many files.
+// Reads only the manifest: the checkpoint may have many files.
 Manifest manifest_in(const std::string& path) {
   if (format_of_one(path).value_or(CkptFormat::native) != CkptFormat::native)
-    throw NotOurNonPersistent(path + " is a checkpoint of Megatron's format, not a copy");
+    throw NotOurNonPersistent(path + " is a checkpoint in Megatron's format, not a non-persistent one");
   const std::string text = read_text(path + "/" + kManifestFile), sums = read_text(path + "/" + kChecksumFile);
   check(sums.find(format_checksums({{kManifestFile, xxh64(text)}})) != std::string::npos, "{} is damaged", path);
   return parse_manifest(text, path, false).manifest;
@@ -30,24 +30,24 @@ Manifest manifest_in(const std::string& path) {
 
 void mark_non_persistent(Manifest& copy, const NonPersistentMark& mark, const std::string& save) {
   json state = json::parse(copy.state_json);
-  // Wherever a run is begun.
+  // Real paths, so the working directory does not matter.
   state[kSavedBy] = {{"start", mark.start}, {"rank", mark.rank}, {"save", canonical_path(save)}};
   copy.state_json = state.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
 NonPersistentMark mark_of(const Manifest& copy, const std::string& path, const TrainConfig& train) {
   const json state = json::parse(copy.state_json);
-  if (!state.contains(kSavedBy)) throw NotOurNonPersistent(path + " is a checkpoint that is to last, not a copy");
+  if (!state.contains(kSavedBy)) throw NotOurNonPersistent(path + " is a persistent checkpoint");
   try {
     const json& saved_by = state[kSavedBy];
     const std::string save = saved_by.at("save");
-    // Checkpoints in --save belong to this run, even if the directory had another name when they were saved, or is
-    // reached through a link. Both paths in JSON's form.
+    // Checkpoints in --save belong to this run. The directory may have been renamed since, or may be reached through
+    // a link. Both paths are compared as JSON stores them.
     if (!lies_in(path, train.save) && valid_utf8(canonical_path(save)) != valid_utf8(canonical_path(train.save)))
-      throw NotOurNonPersistent(fmt::format("{} is of another run, which has --save {}", path, save));
+      throw NotOurNonPersistent(fmt::format("{} belongs to another run, with --save {}", path, save));
     return {saved_by.at("start"), saved_by.at("rank")};
   } catch (const json::exception&) {
-    throw NotOurNonPersistent(path + " does not say whose copy it is");
+    throw NotOurNonPersistent(path + " does not name its run");
   }
 }
 
@@ -65,9 +65,11 @@ void check_our_non_persistent(const std::string& flag, const std::string& dir, c
     try {
       mark_of(manifest_in(found.path), found.path, train);
     } catch (const NotOurNonPersistent& e) {
-      fail("{} {}: {}: only the latest copy stays, so give this run's a directory of their own, or delete it", flag,
-           dir, e.what());
-    } catch (const Error&) {  // damaged: loading reports it
+      fail(
+          "{} {}: {}: only the latest non-persistent checkpoint is kept, so choose another directory, or delete this "
+          "one",
+          flag, dir, e.what());
+    } catch (const Error&) {  // damaged: the load reports it
     }
   }
 }

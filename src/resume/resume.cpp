@@ -43,7 +43,7 @@ void check_same_model(const ModelConfig& flags, const ModelConfig& stored, const
   for (const auto& [name, text] : found)
     if (value(expected, name).empty()) mismatches.push_back({name, "", text});
   check(mismatches.empty(),
-        "{} holds another model than the flags describe ({}): change the flags, or leave those of the model out", where,
+        "{} holds another model than the flags ({}): change the flags, or leave out the flags of the model", where,
         list_mismatches(mismatches));
 }
 
@@ -97,7 +97,7 @@ Schedules schedules_from_json(const json& j, const std::string& where) {
 Schedules choose_schedules(const Options& flags, const json& stored, const std::string& where) {
   const Schedules ours = make_schedules(flags);
   if (flags.optimizer.override_opt_param_scheduler) return ours;
-  check(!stored.is_null(), "{} names no schedule: --override-opt-param-scheduler follows the flags", where);
+  check(!stored.is_null(), "{} has no schedule: give --override-opt-param-scheduler to use the flags'", where);
   const Schedules theirs = schedules_from_json(stored, where);
   check(!flags.optimizer.use_checkpoint_opt_param_scheduler || bool(ours.decoupled) == bool(theirs.decoupled),
         "{} was saved {} --decoupled-lr, whose rates belong to the schedule: {}", where,
@@ -119,7 +119,7 @@ Schedules choose_schedules(const Options& flags, const json& stored, const std::
 
 namespace {
 
-// "NAME SAVED -> NOW, ..." of the fields named.
+// "NAME SAVED -> NOW, ..." for the given fields.
 std::string changed_fields(Options flags, Options stored, const std::set<std::string>& told,
                            const std::vector<std::string>& names) {
   std::string text;
@@ -129,10 +129,10 @@ std::string changed_fields(Options flags, Options stored, const std::set<std::st
   return text;
 }
 
-// Samples of all ranks in one micro-batch.
+// Samples of one micro-batch on all ranks.
 i64 samples_at_once(const Options& o) { return o.train.micro_batch_size * o.parallel.data_parallel_size(); }
 
-// Of several files, perhaps: those that are named in a file are not looked at.
+// Whether the data may come from several files. Files that list other files are not opened.
 bool may_blend(const DataConfig& c) {
   return c.data_path.size() > 1 || c.train_data_path.size() > 1 || !c.data_args_path.empty() ||
          !c.per_split_data_args_path.empty();
@@ -140,7 +140,7 @@ bool may_blend(const DataConfig& c) {
 
 }  // namespace
 
-// A delayed scale belongs to one format and margin. A history of another length starts empty.
+// A delayed scale is valid for one format and margin only. If the history's length changes, it starts empty.
 static void check_delayed(const Options& flags, const Options& stored, const std::set<std::string>& told) {
   const QuantizeConfig &now = flags.quantize, &then = stored.quantize;
   if (!told.contains("fp8_format") || !now.is_delayed() || !then.is_delayed()) return;
@@ -232,7 +232,7 @@ std::string changed_samples(const Options& flags, const Options& stored, const s
   const bool asks_alike = asked[0] == asked[1] || !told.contains("global_batch_size");
   const bool reads_on = start.consumed_samples > 0 && start.iteration < train_iters(flags, start);
   if (!reads_on || (what.empty() && asks_alike)) return {};
-  // Epochs are counted and shuffled for the number of samples of a run.
+  // The number of samples determines the number of epochs and their shuffle.
   const std::string order = what.empty()
                                 ? fmt::format(
                                       "the saved run had {} training samples, this one has {}: with another number of "

@@ -25,7 +25,7 @@ RunStart opened(const Options& options, Ranks& ranks, const StartChoice& choice)
   return std::move(*start);
 }
 
-// The message of the first rank that found damage; empty if none did.
+// The message of the first rank that found damage; empty if no rank did.
 std::string damage(Ranks& ranks, const RunStart& start, ModelState& model) {
   std::string found;
   on_all_ranks(ranks, [&] {
@@ -44,7 +44,7 @@ std::string damage(Ranks& ranks, const RunStart& start, ModelState& model) {
 
 RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damaged, ComparedSnapshots* ahead) {
   std::optional<RunStart> start;
-  std::exception_ptr error;  // the same moment on all ranks
+  std::exception_ptr error;  // on all ranks or on none; ignored if there is a snapshot or a non-persistent checkpoint
   std::string what;
   try {
     start = agreed_start(options, ranks, damaged.checkpoint ? std::optional(*damaged.checkpoint - 1) : std::nullopt);
@@ -64,7 +64,7 @@ RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damag
   if (!non_persistent) {
     on_all_ranks(ranks, [&] { start->check_accepted(); });
     if (const std::string& load = options.train.load; !load.empty() && start->place().empty()) {
-      if (!std::filesystem::exists(load)) log::warn("--load {}: there is no such directory yet", load);
+      if (!std::filesystem::exists(load)) log::warn("--load {}: the directory does not exist yet", load);
       log::say("  no checkpoint in {}: starting from random weights", load);
     }
     return std::move(*start);
@@ -83,7 +83,7 @@ RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelS
     check(is_non_persistent || t.ckpt_step == 0, "[load] {}; leave out --ckpt-step to load the newest whole checkpoint",
           problem);
     log::warn("[load] {}; looking for an older one", problem);
-    model.forget_moments();  // counts are already read: the next attempt may have no checkpoint
+    model.forget_moments();  // some are read already, and the next attempt may find no checkpoint
     (is_non_persistent ? known.non_persistent : known.checkpoint) = start.iteration();
     start = choose_start(options, ranks, known);
     check(is_non_persistent || start.iteration() != known.checkpoint, "[load] {}, and --load names this one checkpoint",
@@ -96,7 +96,7 @@ RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelS
   start.let_go();
   if (start.iteration()) {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began;
-    log::say("  this rank read its part in {:.3f} s", passed.count());
+    log::say("  this rank read its state in {:.3f} s", passed.count());
   }
   return start;
 }

@@ -14,7 +14,7 @@ SaveTimes longest(Ranks& ranks, const SaveTimes& mine) {
   SaveTimes out;
   for (const std::string& text : ranks.all_gather(std::string(reinterpret_cast<const char*>(&mine), sizeof mine))) {
     SaveTimes told;
-    check(text.size() == sizeof told, "a rank sent its save time in {} bytes, want {}", text.size(), sizeof told);
+    check(text.size() == sizeof told, "a rank sent its save time in {} bytes, expected {}", text.size(), sizeof told);
     std::memcpy(&told, text.data(), sizeof told);
     out.stall = std::max(out.stall, told.stall), out.step_seconds = std::max(out.step_seconds, told.step_seconds);
   }
@@ -47,7 +47,7 @@ void SaveInterval::saved(i64 iteration, double stall) {
   due_ = iteration + save_spacing_steps(all.stall, failure_seconds_, all.step_seconds);
   from_ = iteration, trained_ = 0;
   log::say(
-      "  the next save is at iteration {}: this one held training up for {:.6g} s, a step takes {:.6g} s, and one "
+      "  the next save is at iteration {}: this one delayed training by {:.6g} s, a step takes {:.6g} s, and one "
       "of {} ranks fails every {:.6g} hours",
       due_, all.stall, all.step_seconds, ranks_.size(), failure_seconds_ / 3600);
 }

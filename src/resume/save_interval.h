@@ -1,4 +1,4 @@
-// --save-interval auto: the cheapest spacing of saves, from the run's measured times of steps and saves.
+// --save-interval auto: the cheapest interval between saves, from the run's measured step and save times.
 #pragma once
 #include <chrono>
 #include <string>
@@ -10,8 +10,8 @@ namespace megalith {
 
 // The measurements of one rank.
 struct SaveTimes {
-  double stall = 0;         // seconds that the last save held training up
-  double step_seconds = 0;  // of a step since the save before
+  double stall = 0;         // seconds that the last save delayed training
+  double step_seconds = 0;  // of a step since the previous save
 };
 
 class SaveInterval {
@@ -20,10 +20,10 @@ class SaveInterval {
   SaveInterval(const TrainConfig& t, Ranks& ranks, i64 begin);
 
   bool is_due(i64 iteration) const { return due_ == iteration; }
-  // Called around work that is not training.
+  // Called around work that is not training, such as an evaluation.
   void pause();
   void resume();
-  // All ranks call it when a save lets training continue. All use the longest times of any rank.
+  // Collective: called when training continues after a save. The slowest rank's times count.
   void saved(i64 iteration, double stall);
 
  private:
@@ -31,7 +31,7 @@ class SaveInterval {
 
   Ranks& ranks_;
   bool on_;
-  double failure_seconds_;  // between two failures of any GPU
+  double failure_seconds_;  // mean time between failures of any GPU
   i64 from_, due_ = -1;     // iterations; -1: no automatic saves
   double trained_ = 0;      // seconds since `from_`
   std::chrono::steady_clock::time_point resumed_{};

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 static std::unique_ptr<SaveLock> take(const std::string& flag, const std::string& dir, bool locks) {
   check_no_checkpoint_around(flag + " " + dir, dir);
   check(!parse_iteration_name(fs::path(canonical_path(dir)).filename().string()),
-        "{} {}: this is how checkpoints are named, and it would be taken for one: choose another", flag, dir);
+        "{} {}: this is a name of checkpoints: choose another", flag, dir);
   try {
     make_directories(dir, {});
   } catch (const std::exception& e) {

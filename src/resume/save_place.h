@@ -1,4 +1,4 @@
-// The directory of a run's saves: checked and locked before training rather than after it.
+// The directory of a run's saves: checked and locked before training, not after it.
 #pragma once
 #include <functional>
 #include <memory>
@@ -8,20 +8,20 @@
 
 namespace megalith {
 
-// The directories that one rank locks for its run; nullptr: another rank does, or nothing is saved there.
+// The directories that this rank locks for its run. nullptr: another rank locks them, or nothing is saved there.
 struct SavePlaces {
   std::unique_ptr<SaveLock> save, non_persistent;
 
-  // Error if another job has taken one of them over.
+  // Error if another job has locked one of them since.
   void check_not_taken_over() const;
 };
 
-// The check before each step of a save there (SaveOptions::still_ours). The object must outlive it.
+// The check before each step of a save to that directory (SaveOptions::still_ours). This object must outlive it.
 std::function<void()> still_ours(const SaveLock* place);
 
-// Creates the directories of --save and of non-persistent checkpoints, if needed, and locks them for this run: shared
-// ones on the first rank, a rank's own on each. Error if one cannot be created or written, if another job saves there,
-// or if non-persistent ones would be among files of others.
+// Creates the directories of --save and of non-persistent checkpoints, if needed, and locks them for this run. The
+// first rank locks shared ones, each rank its own. Error if one is not writable, if another job saves there, or if it
+// has files of other runs.
 SavePlaces take_save_places(const TrainConfig& train, int rank);
 
 }  // namespace megalith

@@ -59,12 +59,12 @@ void Saver::start(const Target& target, const RunProgress& progress, const Sched
   if (!t_.async_save) return finish();
   if (job_->blocks)
     log::say(
-        "  scheduled an async checkpoint save at iteration {:7d} to {}: {:.1f} MiB of this rank's, training waited "
+        "  scheduled an async checkpoint save at iteration {:7d} to {}: {:.1f} MiB of this rank, training waited "
         "{:.3f} s",
         job_->iteration, target.dir, double(job_->blocks->bytes()) / (1 << 20), seconds_since(job_->began));
 }
 
-// Copies last: an earlier failure leaves none in progress.
+// Copies the state last: an earlier failure must not leave a copy running.
 std::unique_ptr<PartWriter> Saver::prepare(const Target& target, const RunProgress& progress,
                                            const Schedules& schedules) {
   Manifest manifest = manifest_of(o_, progress, schedules);

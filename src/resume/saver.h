@@ -1,4 +1,4 @@
-// When and where a run's checkpoints are saved: to --save, and, more often, non-persistent copies
+// When and where a run saves checkpoints: to --save and, more often, non-persistent ones
 // (--non-persistent-save-interval). With --async-save training waits only until the state is copied.
 #pragma once
 #include <chrono>
@@ -17,8 +17,8 @@ namespace megalith {
 
 class Saver {
  public:
-  // Collective. `places`: the directories that this rank locks. Allocates the memory for copies, if needed: host
-  // memory, and the device memory that the plan reserved. `saved`: the iteration of an existing checkpoint under
+  // Collective. `places`: the directories that this rank locks. Allocates the memory for state copies, if needed:
+  // host memory, and device memory that the plan reserved. `saved`: the iteration of an existing checkpoint under
   // --save; -1: none.
   Saver(const Options& options, const ModelState& model, Ranks& ranks, const SavePlaces& places, i64 device_copies,
         i64 saved);
@@ -26,12 +26,12 @@ class Saver {
   bool saves_at(i64 iteration) const;  // under --save
   bool saves_non_persistent_at(i64 iteration) const;
 
-  // All of these are collective. A failure is a warning: training continues, and earlier checkpoints are unchanged.
-  // Each waits for the previous save to finish.
+  // All of these are collective, and wait for the previous save to finish. A failure is a warning: training
+  // continues, and earlier checkpoints are unchanged.
   void save(const RunProgress& progress, const Schedules& schedules);
   void save_non_persistent(const RunProgress& progress, const Schedules& schedules);
-  void poll();    // between steps: advances a background save
-  void finish();  // waits until nothing is being written
+  void poll();    // between steps: advances an async save
+  void finish();  // waits until no save is running
   // The outcomes of saves to --save since the last call.
   std::vector<EndedSave> take_ended() { return std::exchange(ended_, {}); }
   bool has_saved(i64 iteration) const { return saved_ == iteration; }  // under --save, on disk
@@ -42,7 +42,7 @@ class Saver {
     bool persistent;
     std::string dir;  // for the log
     std::chrono::steady_clock::time_point began;
-    std::optional<StateBlocks> blocks{};  // once it is prepared
+    std::optional<StateBlocks> blocks{};  // after prepare()
     std::unique_ptr<BackgroundSave> save{};
   };
   struct Target {
@@ -60,7 +60,7 @@ class Saver {
   Ranks& ranks_;
   const SavePlaces& places_;
   i64 saved_;
-  std::string start_;  // this start of the run, in what copies say of themselves
+  std::string start_;  // name of this start of the run, for non-persistent checkpoints
   std::unique_ptr<Job> job_;
   std::vector<EndedSave> ended_;
 };

@@ -36,28 +36,28 @@ void put(int fd, std::span<const std::byte> bytes, i64 at) {
   while (!bytes.empty()) {
     const ssize_t n = pwrite(fd, bytes.data(), bytes.size(), at);
     if (n < 0 && errno == EINTR) continue;
-    check(n > 0, "the agent's memory takes no more: {}", n < 0 ? std::strerror(errno) : "no room");
+    check(n > 0, "the agent's memory for snapshots is full: {}", n < 0 ? std::strerror(errno) : "no room");
     bytes = bytes.subspan(size_t(n)), at += n;
   }
 }
 
-// The file as mapped memory. Threads that write it as a file would be serialized.
+// The file, mapped into memory. Writes through the file system would be serialized between threads.
 class SlotMemory {
  public:
   SlotMemory(int fd, i64 bytes) : fd_(fd), bytes_(bytes) {
     struct stat s {};
     check(fstat(fd, &s) == 0 && (s.st_size >= bytes || ftruncate(fd, bytes) == 0),
-          "the agent's memory takes no more: {}", std::strerror(errno));
+          "the agent's memory for snapshots is full: {}", std::strerror(errno));
     void* p = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    check(p != MAP_FAILED, "the agent's memory for snapshots cannot be seen: {}", std::strerror(errno));
+    check(p != MAP_FAILED, "the agent's memory for snapshots cannot be mapped: {}", std::strerror(errno));
     memory_ = static_cast<std::byte*>(p);
   }
   ~SlotMemory() { munmap(memory_, size_t(bytes_)); }
   SlotMemory(const SlotMemory&) = delete;
   SlotMemory& operator=(const SlotMemory&) = delete;
 
-  // The system allocates pages first: a missing page would end the process when touched. Several threads get pages at
-  // the same time by madvise; fallocate, for older systems, is serialized.
+  // Makes the system allocate pages before they are touched: if memory is short, a touch would kill the process. With
+  // madvise several threads allocate at the same time; fallocate, for older systems, is serialized.
   std::span<std::byte> take(i64 at, i64 bytes) {
     constexpr i64 kPage = 4096;
     const i64 begin = at / kPage * kPage;
@@ -65,7 +65,7 @@ class SlotMemory {
       return {memory_ + at, size_t(bytes)};
     int status = 0;
     while ((status = fallocate(fd_, 0, at, bytes)) != 0 && errno == EINTR) continue;
-    check(status == 0, "the agent's memory takes no more: {}", std::strerror(errno));
+    check(status == 0, "the agent's memory for snapshots is full: {}", std::strerror(errno));
     return {memory_ + at, size_t(bytes)};
   }
 
@@ -76,24 +76,24 @@ class SlotMemory {
 };
 
 [[noreturn]] void fail_damaged(const std::string& what) {
-  throw DamagedCheckpoint("a snapshot in memory is not what was written: " + what);
+  throw DamagedCheckpoint("a snapshot in memory is damaged: " + what);
 }
 
 ManifestFile account_in(std::span<const std::byte> all, const SlotHead& head) {
   const i64 size = i64(all.size());
   if (head.account_at < kSlotLine || head.account_at > size || head.account_bytes > size - head.account_at)
-    fail_damaged("its account lies outside");
+    fail_damaged("its manifest is outside of the slot");
   const std::span bytes = all.subspan(size_t(head.account_at), size_t(head.account_bytes));
-  if (xxh64(bytes) != head.account_sum) fail_damaged("its account");
+  if (xxh64(bytes) != head.account_sum) fail_damaged("its manifest");
   return parse_manifest({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "a snapshot", false);
 }
 
-// The unit that one thread writes or verifies: a chunk of a block with a checksum.
+// The unit of work of a thread: a chunk of a block, with its own checksum.
 struct SlotChunk {
   size_t tensor, block, chunk;
 };
 
-// The first error of any thread ends the others too.
+// The first error in any thread stops the others too.
 void for_slot_chunks(const std::vector<SlotChunk>& chunks, int threads,
                      const std::function<void(const SlotChunk&)>& f) {
   std::atomic<size_t> next = 0;
@@ -107,7 +107,7 @@ void for_slot_chunks(const std::vector<SlotChunk>& chunks, int threads,
   });
 }
 
-// Bytes between the parts are zero: a flipped bit there is reported like any other.
+// Padding bytes are zero, so a flipped bit there is also detected.
 void check_gaps(std::span<const std::byte> all, std::vector<std::pair<i64, i64>> parts) {
   SlotHead head;
   std::memcpy(&head, all.data(), sizeof head);
@@ -117,12 +117,12 @@ void check_gaps(std::span<const std::byte> all, std::vector<std::pair<i64, i64>>
   for (const auto& [begin, next_end] : parts) {
     const auto gap = all.subspan(size_t(end), size_t(std::max<i64>(begin - end, 0)));
     if (std::ranges::any_of(gap, [](std::byte b) { return b != std::byte{}; }))
-      fail_damaged("what lies between tensors");
+      fail_damaged("the padding between tensors");
     end = next_end;
   }
 }
 
-// A tensor's elements [begin, begin + n) to where they are kept; their checksum.
+// Copies elements [begin, begin + n) of a tensor to `out`, and returns their checksum.
 u64 put_elements(const SaveTensor& t, i64 begin, i64 n, std::span<std::byte> out) {
   const i64 size = size_of(t.dtype);
   if (t.fill)
@@ -162,10 +162,10 @@ void check_snapshot(const Snapshot& snapshot, int threads) {
 
 SnapshotView::SnapshotView(int fd) {
   struct stat s {};
-  check(fstat(fd, &s) == 0, "the agent's memory for snapshots cannot be seen: {}", std::strerror(errno));
+  check(fstat(fd, &s) == 0, "the agent's memory for snapshots cannot be mapped: {}", std::strerror(errno));
   if (s.st_size == 0) return;
   void* p = mmap(nullptr, size_t(s.st_size), PROT_READ, MAP_SHARED, fd, 0);
-  check(p != MAP_FAILED, "the agent's memory for snapshots cannot be seen: {}", std::strerror(errno));
+  check(p != MAP_FAILED, "the agent's memory for snapshots cannot be mapped: {}", std::strerror(errno));
   bytes_ = {static_cast<const std::byte*>(p), size_t(s.st_size)};
 }
 
@@ -190,7 +190,7 @@ void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor
   ManifestFile file{.manifest = manifest, .tensors = {}};
   std::unordered_map<std::string, size_t> index;
   std::vector<SlotChunk> chunks;
-  std::vector<i64> begins;             // of each tensor's block
+  std::vector<i64> begins;             // offset of each tensor's block
   std::vector<std::vector<u64>> sums;  // likewise
   i64 at = kSlotLine;
   for (const SaveTensor& t : tensors) {

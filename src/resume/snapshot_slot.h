@@ -1,8 +1,10 @@
-// A snapshot of one rank in the agent's memory: what a checkpoint holds, with a checksum of every part.
+// A snapshot slot: a memory file of the agent with the state of one rank, as in a checkpoint, and checksums of all
+// bytes. The agent creates and frees the file (launch/snapshot_memory.h); ranks read and write it through inherited
+// descriptors.
 //
-//   head, 64 bytes     magic, bytes and xxh64 of the account, where it begins; xxh64 of these. Written last.
-//   data               the rank's blocks, each at a multiple of 64 bytes; zeros between them
-//   account            a checkpoint's manifest; a block's key is the byte at which it begins
+//   head, 64 bytes     magic; offset, size and xxh64 of the manifest; xxh64 of the head. Written last.
+//   data               the rank's blocks, each at a multiple of 64 bytes, with zeros as padding
+//   account            the manifest, as in a checkpoint; a block's key is its offset in the slot
 #pragma once
 #include <atomic>
 #include <memory>
@@ -13,10 +15,10 @@
 
 namespace megalith {
 
-// The file as memory that is only read, as long as it is needed.
+// A read-only mapping of the slot. The mapping ends with this object.
 class SnapshotView {
  public:
-  explicit SnapshotView(int fd);  // Error if it cannot be seen
+  explicit SnapshotView(int fd);  // Error if it cannot be mapped
   ~SnapshotView();
   SnapshotView(const SnapshotView&) = delete;
   SnapshotView& operator=(const SnapshotView&) = delete;
@@ -31,13 +33,13 @@ struct Snapshot {
   std::shared_ptr<const SnapshotView> view;
 };
 
-// Allocates this many bytes for an empty slot, which takes long the first time. Error if memory is short.
+// Allocates this many bytes for an empty slot, because the first write would take long. Error if memory is short.
 void make_slot_room(int fd, i64 bytes, int threads, const std::atomic<bool>& is_over);
-// Until it returns the slot holds no snapshot. Error, with no snapshot there, if memory is short.
+// Marks the slot as empty, writes the snapshot, then its head. Error if memory is short: the slot stays empty.
 void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor> tensors, int threads = 1);
-// Nothing where none was finished. DamagedCheckpoint if its head or account is another than was written.
+// Empty if the slot has no complete snapshot. DamagedCheckpoint if the checksum of its head or manifest is wrong.
 std::optional<Snapshot> read_snapshot(int fd);
-// DamagedCheckpoint if any byte of its data is.
+// DamagedCheckpoint if a checksum of its data is wrong.
 void check_snapshot(const Snapshot& snapshot, int threads = 1);
 
 }  // namespace megalith

@@ -22,7 +22,7 @@ class SnapshotTensors final : public TensorReader {
     const std::byte* data;
   };
 
-  // Several ranks may hold the same box.
+  // Several ranks may hold the same box, so only the first counts.
   void add_box(const CheckpointTensor& t, const TensorBlock& b, const std::byte* data) {
     const auto known = find(t.name);
     const size_t i = known ? *known : add({t.name, t.dtype, t.shape});

@@ -5,7 +5,7 @@
 
 namespace megalith {
 
-// Reading a box that none of them has is an Error.
+// Error if a requested box is in none of the snapshots.
 std::shared_ptr<const TensorReader> read_snapshots(std::vector<Snapshot> snapshots);
 
 }  // namespace megalith

@@ -29,9 +29,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSnapshotKey = "snapshot";  // in its training state
-constexpr std::string_view kBusy = "...";         // of a rank whose snapshot is under way
-constexpr std::string_view kPinning = "..";       // of one whose memory for copies is
+constexpr const char* kSnapshotKey = "snapshot";  // key in the training state
+constexpr std::string_view kBusy = "...";         // from a rank that still writes its previous snapshot
+constexpr std::string_view kPinning = "..";       // from a rank whose host memory is not pinned yet
 
 void mark_snapshot(Manifest& manifest, const SnapshotMark& mark) {
   json state = json::parse(manifest.state_json);
@@ -53,7 +53,7 @@ SnapshotMark snapshot_mark(const Manifest& manifest) {
           field_as<bool>(j, "whole"),        field_as<i64>(j, "elements"),  field_as<std::string>(j, "layout")};
 }
 
-// They copy, which the processor's memory bounds: more are no faster.
+// The threads copy memory, so more of them than the memory bandwidth needs do not help.
 int snapshot_threads(const Place& place) {
   constexpr int kMost = 16;
   return std::clamp(int(std::thread::hardware_concurrency()) / std::max(place.local_size, 1), 1, kMost);
@@ -66,12 +66,13 @@ Snapshots::Snapshots(const Options& options, const ModelState& model, Ranks& ran
       lent_(SnapshotFds::from([](const char* name) -> const char* { return std::getenv(name); })) {
   if (lent_.steps == 0) return;
   const Place& place = ranks.place();
-  // One node's ranks can read each other's slots; over nodes each needs all that it holds.
+  // Ranks of one node can read each other's slots, so they divide equal state. On several nodes each rank writes all
+  // that it holds.
   share_ = {.with_optimizer = true, .shared = true, .whole = place.local_size < place.size};
   start_ = name_of_start(ranks);
   on_all_ranks(ranks, [&] {
     check(i64(lent_.fds.size()) >= i64{kSnapshotSlots} * place.local_size,
-          "--snapshot-steps: the agent lends {} memory files to {} ranks: start the run by `megalith launch`",
+          "--snapshot-steps: the agent has {} memory files for {} ranks: start the run with `megalith launch`",
           lent_.fds.size(), place.local_size);
     check_room(begun.has_value());
     for (int i = 0; begun && i < kSnapshotSlots; ++i)
@@ -79,19 +80,19 @@ Snapshots::Snapshots(const Options& options, const ModelState& model, Ranks& ran
   });
 }
 
-// What a rank needs of the host's memory is told before the run begins.
+// Fails before the run starts if the host lacks memory.
 void Snapshots::check_room(bool has_slots) const {
   const StateBlocks blocks(model_, share_, false);
   const i64 slots = kSnapshotSlots * blocks.written(), copy = model_.on_host() ? 0 : blocks.bytes();
   const i64 needed = (has_slots ? 0 : slots) + copy, there = available_host_bytes() / ranks_.place().local_size;
   check(needed <= there,
-        "--snapshot-steps: the snapshots of a rank take {} MiB of the host's memory, there are {} MiB for each: leave "
-        "the flag out",
+        "--snapshot-steps: the snapshots of a rank need {} MiB of host memory, but {} MiB are free for each rank: "
+        "leave the flag out",
         needed >> 20, there >> 20);
   if (ranks_.rank() > 0) return;
-  log::say("  a snapshot every {} iterations: {:.1f} MiB of the host's memory for the two of a rank{}", lent_.steps,
+  log::say("  a snapshot every {} iterations: {:.1f} MiB of host memory for the two slots of a rank{}", lent_.steps,
            double(slots) / (1 << 20),
-           copy == 0 ? "" : fmt::format(", {:.1f} MiB pinned for what is on its way there", double(copy) / (1 << 20)));
+           copy == 0 ? "" : fmt::format(", {:.1f} MiB pinned for copies from the device", double(copy) / (1 << 20)));
 }
 
 static LaunchLine agent_line() {
@@ -118,7 +119,7 @@ bool Snapshots::has_room(double seconds) const {
 void Snapshots::say_settled() {
   agent_line().settled();
   if (o_.train.log_level == LogLevel::debug)
-    log::say("  the host's memory for snapshots is pinned, {:.2f} s after the first step",
+    log::say("  the host memory for snapshots is pinned, {:.2f} s after the first step",
              steady_seconds() - *settles_since_);
   settles_since_.reset();
 }
@@ -130,11 +131,11 @@ Snapshots::~Snapshots() {
 
 int Snapshots::own_slot(int i) const { return lent_.fds[size_t(kSnapshotSlots * ranks_.place().local_rank + i)]; }
 
-// Slots of ranks that this start has not are needed until it has two snapshots of its own.
+// Slots of ranks that this start does not have are freed after two new snapshots: until then a restart may need them.
 void Snapshots::free_idle(int made) const {
   if (made != kSnapshotSlots || ranks_.place().local_rank > 0) return;
   for (size_t i = size_t(kSnapshotSlots * ranks_.place().local_size); i < lent_.fds.size(); ++i)
-    if (ftruncate(lent_.fds[i], 0) != 0) log::warn("a rank's old snapshot stays in memory: {}", std::strerror(errno));
+    if (ftruncate(lent_.fds[i], 0) != 0) log::warn("a rank's old snapshot cannot be freed: {}", std::strerror(errno));
 }
 
 void Snapshots::write(const Manifest& manifest, int fd) const {
@@ -146,8 +147,8 @@ void Snapshots::write(const Manifest& manifest, int fd) const {
   if (o_.train.log_level == LogLevel::debug)
     log::say("  the snapshot of iteration {} is in memory: {:.2f} s to copy it from the device, {:.2f} s to write it",
              manifest.iteration, copied - began, steady_seconds() - copied);
-  // The memory for copies is pinned by now, which both at a time would hold up. A lack is told by what is written
-  // there.
+  // Allocates the other slot now, because allocation during the pinning of host memory would slow both down. An error
+  // is ignored here: the next write to the slot reports it.
   for (int i = 0; i < kSnapshotSlots && !model_.on_host(); ++i) try {
       make_slot_room(own_slot(i), blocks_->written(), threads, is_over_);
     } catch (const std::exception&) {
@@ -166,22 +167,22 @@ void Snapshots::finish() {
 }
 
 void Snapshots::take(const RunProgress& progress, const Schedules& schedules) {
-  // Training waits for no memory: where one is not written yet the next is left out.
+  // Training does not wait: if the previous snapshot is still in progress, this one is skipped.
   const bool is_busy = work_.valid() && work_.wait_for(std::chrono::seconds(0)) == std::future_status::timeout;
   if (!is_busy) finish();
-  constexpr double kToPin = 0.2;  // of a small state, behind the first step
+  constexpr double kToPin = 0.2;  // seconds: enough to pin a small state after the first step
   std::string what;
   const std::vector<std::string> errors = ranks_.all_gather(is_busy            ? std::string(kBusy)
                                                             : has_room(kToPin) ? error_
                                                                                : std::string(kPinning));
-  for (const auto& [kind, why] : {std::pair(kBusy, "the one before is not written yet"),
-                                  std::pair(kPinning, "the host's memory for it is not pinned yet")})
+  for (const auto& [kind, why] : {std::pair(kBusy, "the previous one is not written yet"),
+                                  std::pair(kPinning, "its host memory is not pinned yet")})
     if (std::ranges::find(errors, kind) != errors.end())
       return log::say("  no snapshot of iteration {}: {}", progress.state.iteration, why);
   for (size_t r = 0; r < errors.size() && what.empty(); ++r)
     if (!errors[r].empty()) what = fmt::format("rank {}: {}", r, errors[r]);
   if (!what.empty())
-    log::warn("a snapshot in memory was not made ({}); the one before stays", what);
+    log::warn("a snapshot failed ({}); the previous one stays", what);
   else if (has_written_)
     next_ = 1 - next_, free_idle(++made_);
   error_.clear();

@@ -14,7 +14,7 @@ StateShare largest_share(const TrainConfig& t) {
           .whole = t.non_persistent_ckpt_type == NonPersistentType::local};
 }
 
-// A file more is worth its while only if it is large.
+// One more file is useful only for many bytes.
 int writers_of(const TrainConfig& t, i64 bytes) {
   constexpr i64 kLarge = i64{64} << 20;
   return int(std::clamp<i64>(bytes / kLarge, 1, t.dist_ckpt_workers));
@@ -22,7 +22,7 @@ int writers_of(const TrainConfig& t, i64 bytes) {
 
 i64 saving_bytes(const PlannedStep& step, const TrainConfig& t, bool read) {
   if (t.save.empty()) return 0;
-  i64 largest = 0;  // tensor of this rank
+  i64 largest = 0;  // bytes of this rank's largest tensor
   for (const Parameter& p : step.parameters)
     largest = std::max(largest, local_type(step.plan.mesh, p.type).elements() * size_of(DType::f32));
   const bool joined = std::ranges::any_of(step.plan.leaves, [](const Leaf& l) {  // or widened

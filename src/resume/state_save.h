@@ -1,16 +1,16 @@
-// A save's part of a rank's state, and its memory.
+// The share of the state that one rank saves, and its memory.
 #pragma once
 #include "settings/options.h"
 #include "state/state_blocks.h"
 
 namespace megalith {
 
-// The largest share that a save of this run has.
+// The bytes of the largest share of any rank in this run.
 StateShare largest_share(const TrainConfig& train);
 
-// Threads of a rank that write a share of this many bytes, each its own file.
+// Number of threads that write a share of this size, each to its own file.
 int writers_of(const TrainConfig& train, i64 bytes);
-// Memory besides the state, or its copy, for a save of this run. `read`: the state is on a device, and is read in
+// Memory for a save of this run, besides the state or its copy. `read`: the state is on a device and is read in
 // chunks.
 i64 saving_bytes(const PlannedStep& step, const TrainConfig& train, bool read);
 

@@ -16,7 +16,7 @@
 namespace megalith {
 namespace {
 
-// The factor of a tensor's elements from one element on.
+// A factor for the elements of a tensor with index >= from.
 struct Scale {
   i64 from = 0;
   float factor = 1;
@@ -47,7 +47,8 @@ class ScaledTensors final : public TensorReader {
   std::vector<std::pair<std::size_t, Scale>> places_;
 };
 
-// Routers' weights [E, h], drawn by the parameters' names: this many rows, each repeated; and their biases, 0.
+// Router weights [E, h], drawn by the names of the parameters: E / granularity rows, each repeated. Router biases are
+// 0.
 class DrawnRouters final : public TensorReader {
  public:
   DrawnRouters(const ModelConfig& m, i64 granularity, u64 seed)
@@ -81,7 +82,7 @@ class DrawnRouters final : public TensorReader {
   u64 seed_;
 };
 
-// The sum of a token's weights, on average where it hangs on the token.
+// The sum of a token's router weights; its mean if the sum depends on the token.
 double weight_of_token(const MoeConfig& m) {
   const bool part_of_all = m.router_score_function == RouterScore::softmax && m.router_pre_softmax;
   const double sum = part_of_all ? double(m.router_topk) / double(m.num_experts) : 1;
@@ -116,7 +117,8 @@ class Upcycler {
   void add_layer(const std::string& at) {
     const double total = weight_of_token(m_.moe), s = double(g_) / total;
     const i64 f = g_ * width_, h = m_.hidden_size;
-    // Of gates and ups the latter: the product is as many times as large. relu(x)^2 grows by the square.
+    // A gated MLP is linear in its up projection, so only that half gets the factor. relu(x)^2 is quadratic in the
+    // first product, so the cube root balances both weights.
     const bool square = m_.activation == Activation::squared_relu;
     const double first = m_.gated() ? std::sqrt(s) : square ? std::cbrt(s) : 1;
     const double second = m_.gated() ? std::sqrt(s) : square ? std::cbrt(s) : s;
@@ -131,7 +133,7 @@ class Upcycler {
     routers_->add_router(at + "router");
   }
 
-  // Rows of each half; `columns` of a row.
+  // Copies rows of each half; a row has `columns` elements.
   void add_first(const std::string& at, const std::string& end, i64 columns, const Scale& scale) {
     const i64 n = halves_, f = width_;
     const auto shape = [&](i64 width) {
@@ -147,7 +149,7 @@ class Upcycler {
     });
   }
 
-  // Columns of each row.
+  // Copies columns of each row.
   void add_second(const std::string& at, const Scale& scale) {
     const i64 f = width_, h = m_.hidden_size;
     add(at, "linear_fc2.weight", {h, g_ * f}, {h, f}, scale, [&](i64 piece) {
@@ -155,7 +157,7 @@ class Upcycler {
     });
   }
 
-  // A tensor of all experts, from one of the dense MLP. `block`: the slice of each expert.
+  // Adds a tensor of all experts, from one of the dense MLP. `block`: the slice of each expert.
   template <class F>
   void add(const std::string& at, const std::string& name, const Shape& dense, Shape expert, const Scale& scale,
            F&& block) {
@@ -172,7 +174,7 @@ class Upcycler {
 
   const ModelConfig& m_;
   i64 g_;
-  i64 halves_, width_;  // of the experts' first products
+  i64 halves_, width_;  // halves of the experts' first product (2: gate and up), and the width of an expert
   std::shared_ptr<const TensorReader> dense_;
   std::shared_ptr<DrawnRouters> routers_;
   TensorMapping map_;

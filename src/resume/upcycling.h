@@ -11,10 +11,10 @@
 
 namespace megalith {
 
-// What --load must have: the dense model for such a mixture, or the run's own checkpoint.
+// Checks --load: it must have the matching dense model, or the run's own checkpoint.
 ModelConfig model_to_load(const Options& options);
 
-// The mixture's parameters from those of its dense model, read in chunks. `seed`: of the routers.
+// The mixture's parameters from those of its dense model, read in chunks. `seed`: for the routers' initial weights.
 std::shared_ptr<const TensorReader> upcycled(std::shared_ptr<const TensorReader> dense, const ModelConfig& mixture,
                                              i64 granularity, u64 seed);
 

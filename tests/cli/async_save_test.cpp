@@ -120,7 +120,7 @@ TEST_F(AsyncSave, CopiesOfAnotherRunAreNeitherLoadedNorDeleted) {
         "--train-iters 8 --save-interval 8 --non-persistent-save-interval 3 --non-persistent-ckpt-type " + kind +
         *this / "copies ";
     must(run("one", flags));
-    expect_refused(run("two", flags + "--seed 7"), "of another run, which has --save " + *this / "one");
+    expect_refused(run("two", flags + "--seed 7"), "belongs to another run, with --save " + *this / "one");
   }
 }
 
@@ -137,7 +137,7 @@ TEST_F(AsyncSave, CopiesOfAnotherRunWithTheSameRelativeNameAreNeitherLoadedNorDe
     if (place == std::string("one"))
       must(pretrain(flags));
     else
-      expect_refused(pretrain(flags + "--seed 7"), "of another run, which has --save " + *this / "one/ck");
+      expect_refused(pretrain(flags + "--seed 7"), "belongs to another run, with --save " + *this / "one/ck");
   }
   fs::current_path(here);
 }
@@ -182,7 +182,8 @@ TEST_F(AsyncSave, CopiesNeverDeleteCheckpoints) {
     fs::remove_all(*this / "old");
     must(run("old", "--train-iters 6 --save-interval 2 --ckpt-format " + format));
     expect_refused(run("ck", flags + place), place + ": ");
-    expect_refused(run("ck", flags + place), "not a copy: only the latest copy stays");
+    expect_refused(run("ck", flags + place),
+                   "a persistent checkpoint: only the latest non-persistent checkpoint is kept");
     for (const char* step : {"2", "4", "6"}) EXPECT_TRUE(fs::exists(*this / "old/iter_000000" + step)) << step;
   }
 }

@@ -105,9 +105,9 @@ TEST_F(BadInput, Places) {
   spit(*this / "file", "hello\n");
   fs::create_directories(*this / "empty");
   refuses("--load " + *this / "file", "this is a file");
-  refuses("--load " + *this / "missing" + " --exit-on-missing-checkpoint", "no checkpoint is there");
-  refuses("--load " + *this / "empty" + " --exit-on-missing-checkpoint", "no checkpoint is there");
-  refuses("--load " + *this / "empty" + " --ckpt-step 7", "--ckpt-step 7: there is no checkpoint in ");
+  refuses("--load " + *this / "missing" + " --exit-on-missing-checkpoint", "it has no checkpoint");
+  refuses("--load " + *this / "empty" + " --exit-on-missing-checkpoint", "it has no checkpoint");
+  refuses("--load " + *this / "empty" + " --ckpt-step 7", "--ckpt-step 7: " + *this / "empty has no checkpoint");
   refuses("--save " + *this / "file" + " --save-interval 1", "cannot make this directory");
   refuses("--tensorboard-dir " + *this / "file", "TensorBoard");
   refuses("--metrics-file " + *this / "file", "line 1 is not a metrics line");
@@ -116,7 +116,7 @@ TEST_F(BadInput, Places) {
   EXPECT_NE(empty.out.find("starting from random weights"), std::string::npos);
   const Ran missing = must(pretrain("--train-iters 1 --split 80,10,10 --load " + *this / "missing"));
   EXPECT_NE(missing.out.find("starting from random weights"), std::string::npos);
-  EXPECT_NE(missing.err.find("missing: there is no such directory yet"), std::string::npos);
+  EXPECT_NE(missing.err.find("missing: the directory does not exist yet"), std::string::npos);
   spit(*this / "empty/model-00001-of-00002.safetensors", "x");
   refuses("--load " + *this / "empty", "there are weights (model-00001-of-00002.safetensors), but no config.json");
 }

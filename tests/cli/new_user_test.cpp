@@ -210,7 +210,7 @@ TEST_F(NewUser, ModelsAndCheckpoints) {
   refuses("--load " + *this / "nemo --finetune", "holds a model of NeMo");
   refuses("--load " + *this / "deepspeed", "holds a checkpoint of DeepSpeed, which is not read");
   refuses("--load " + folder("torch", {{"model.pt", "x"}}), "torch holds model.pt, but no supported checkpoint");
-  refuses("--load " + *this / "above", "no checkpoint is there, but " + *this / "above/model holds one");
+  refuses("--load " + *this / "above", "it has no checkpoint, but " + *this / "above/model has one");
   expect_refused("convert --load x", "--load and --save are required");
   expect_refused("convert --load x --save y", "--to is required");
   expect_refused("generate --load " + *this / "none --prompt a", "no such directory");

@@ -178,7 +178,7 @@ TEST_F(Checkpoints, ThatAreNotWholeAreNoEmptyDirectories) {
     if (entry.path().extension() == ".distcp") fs::remove(entry.path());
   expect_refused(pretrain(load + part), ", but no checkpoint that is read");
   fs::remove_all(whole), fs::create_directories(whole);
-  expect_refused(pretrain(load + whole), "iter_0000002: this is how a checkpoint is named, but none is in it");
+  expect_refused(pretrain(load + whole), "iter_0000002: this is the name of a checkpoint, but it contains none");
   fs::remove(part + "/common.pt"), fs::remove(part + "/metadata.json");
   must(pretrain(load + part));  // a directory like any other
 }
@@ -224,7 +224,7 @@ TEST_F(Checkpoints, AreNotWrittenOverByWhatStartsFromThem) {
                  "/iter_0000002: this is a checkpoint");
   expect_refused(pretrain("--load " + ck + ft + ck + "/iter_0000002/a/b"),
                  "/iter_0000002 is a checkpoint, and what is");
-  expect_refused(pretrain("--load " + ck + ft + *this / "new/iter_0000001"), "this is how checkpoints are named");
+  expect_refused(pretrain("--load " + ck + ft + *this / "new/iter_0000001"), "this is a name of checkpoints");
   EXPECT_FALSE(fs::exists(*this / "new"));
   EXPECT_EQ(kept(), (std::vector<std::string>{"0000002", "0000004"}));
   must(pretrain("--load " + ck + ft + ck + "-finetuned"));

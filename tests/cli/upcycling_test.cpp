@@ -81,7 +81,7 @@ TEST_F(UpcyclingRefused, OfWhatIsNoCopy) {
   refused("--num-experts 5 --moe-router-topk 2 " + pieces, "--num-experts 5 is not divisible");
   refused("--num-experts 4 --moe-router-topk 1 --moe-router-pre-softmax " + pieces, "--moe-router-topk 1 is not");
   refused("--num-experts 4 --moe-ffn-hidden-size 48",
-          "holds another model than the flags describe (ffn_hidden_size: 96 there, 48 here)");
+          "holds another model than the flags (ffn_hidden_size: 96 there, 48 here)");
   refused("--num-experts 4 --moe-ffn-hidden-size 96 --moe-shared-expert-intermediate-size 32",
           "--moe-use-upcycling: a dense model has no shared expert");
   refused("--num-experts 4 --save-interval 1 --save " + ck, "which this run does not resume from");

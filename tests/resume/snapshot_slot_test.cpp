@@ -118,7 +118,7 @@ TEST_F(SnapshotSlot, NoFlippedBitIsRead) {
   EXPECT_EQ(noticed, 500);
   for (const i64 byte : {0, 39, 40, 63, 204, 255, 4256, 4287}) {  // the head's, behind it, between blocks
     flip(8 * byte + 7);
-    EXPECT_NE(error_of([&] { (void)checked(); }).find("is not what was written"), std::string::npos) << byte;
+    EXPECT_NE(error_of([&] { (void)checked(); }).find("a snapshot in memory is damaged"), std::string::npos) << byte;
     flip(8 * byte + 7);
   }
   expect_written(*checked(), 3);
@@ -129,7 +129,7 @@ TEST_F(SnapshotSlot, IsGoneWhereMemoryIsShort) {
   write(3);
   seal(F_SEAL_GROW);
   far_ = numbers(100000, 9);
-  EXPECT_NE(error_of([&] { write(5); }).find("the agent's memory takes no more"), std::string::npos);
+  EXPECT_NE(error_of([&] { write(5); }).find("the agent's memory for snapshots is full"), std::string::npos);
   EXPECT_FALSE(read_snapshot(file_.fd()));
 }
 

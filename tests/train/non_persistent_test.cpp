@@ -175,7 +175,7 @@ TEST_F(NonPersistent, never_mix) {
   for (const char* end : {"", "_copies"}) fs::remove_all(at("live") + end);
   train("live", "--seed 7 --exit-interval 5");
   fs::rename(place(1, 5), at("foreign"));
-  expect(4, five + "has one that another start of the run saved\n", [&] { replace(at("foreign"), place(1, 5)); });
+  expect(4, five + "has one from another start of the run\n", [&] { replace(at("foreign"), place(1, 5)); });
 }
 
 // Only the latest copy stays: among them nothing else may lie.
@@ -183,8 +183,8 @@ TEST_F(NonPersistent, need_a_directory_where_nothing_else_is) {
   restore();
   for (const std::string other : {"whole_copies/rank_00001/iter_0000005", "whole/iter_0000003"}) {
     fs::remove_all(place(1, 5)), fs::copy(at(other), place(1, 5), fs::copy_options::recursive);
-    const std::string why = other.starts_with("whole/") ? " is a checkpoint that is to last, not a copy"
-                                                        : " is of another run, which has --save " + at("whole");
+    const std::string why = other.starts_with("whole/") ? " is a persistent checkpoint"
+                                                        : " belongs to another run, with --save " + at("whole");
     const std::string error = train("live", "").error;
     EXPECT_NE(error.find("--non-persistent-local-ckpt-dir " + at("live_copies/rank_00001") + ": " + place(1, 5) + why),
               std::string::npos)
@@ -196,7 +196,7 @@ TEST_F(NonPersistent, of_another_layout_are_passed_over) {
   restore();
   const Said said = train("live", "--tensor-model-parallel-size 2 --global-batch-size 4");
   EXPECT_TRUE(said.has("] at iteration 3\n")) << said.out;
-  EXPECT_TRUE(said.has(place(0, 5) + " is of another layout (and 1 more)\n")) << said.err;
+  EXPECT_TRUE(said.has(place(0, 5) + " has another layout (and 1 more)\n")) << said.err;
 }
 
 TEST_F(NonPersistent, of_36_flipped_bits_none_is_loaded) {
