@@ -19,7 +19,7 @@ void append(Piece& piece, const TokenSource& sentences, i64 begin, i64 end) {
   }
 }
 
-// Takes tokens from the ends of the longer piece until both fit.
+// Removes tokens from the ends of the longer segment until both fit.
 bool truncate(Piece& a, Piece& b, std::size_t target, RandomState& random) {
   const bool too_long = a.size() + b.size() > target;
   while (a.size() + b.size() > target) {
@@ -40,7 +40,7 @@ BertDataset::BertDataset(std::shared_ptr<const TokenSource> sentences, const std
       config_(std::move(config)),
       map_(load_or_build_sentence_map(*sentences_, document_begins,
                                       {.samples = samples,
-                                       .max_length = config_.seq_length - 3,  // [CLS] and twice [SEP]
+                                       .max_length = config_.seq_length - 3,  // [CLS] and two [SEP]
                                        .short_probability = config_.masking.short_probability,
                                        .seed = config_.seed,
                                        .min_sentences = config_.sentence_order ? 2 : 1},

@@ -31,7 +31,7 @@ void BertSamples::get(i64 i, const SampleRow& row) const {
           vocab_size_);
   }
   std::ranges::copy(s.text, row.ints("tokens").begin());
-  std::copy_n(s.types.begin(), length, row.ints("types").begin());  // of padding 0
+  std::copy_n(s.types.begin(), length, row.ints("types").begin());  // the padding stays 0
   std::ranges::copy(s.labels, row.ints("labels").begin());
   std::ranges::copy(s.loss_mask, row.floats("loss_mask").begin());
   row.ints("lengths")[0] = i32(length), row.ints("is_random")[0] = s.is_swapped;

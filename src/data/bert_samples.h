@@ -1,7 +1,7 @@
 // Samples of BERT as arrays of a batch (models/bert/bert.h):
 //   tokens, types, labels  i32 [s]  labels are -1 where nothing is predicted
 //   loss_mask              f32 [s]  1 where the label counts
-//   lengths, is_random     i32      tokens before the padding; 1: the two segments were swapped
+//   lengths, is_random     i32      number of tokens before the padding; 1: the two segments were swapped
 //   pair_mask              f32      1: the sample counts
 #pragma once
 #include <memory>
@@ -13,8 +13,7 @@ namespace megalith {
 
 class BertSamples final : public Dataset {
  public:
-  // `document_begins` and `samples` as for BertDataset. Error also where tokens are outside of the vocabulary, as they
-  // are read.
+  // `document_begins` and `samples`: see BertDataset. Also Error at a read if a token is outside of the vocabulary.
   BertSamples(std::shared_ptr<const TokenSource> sentences, const std::vector<i64>& document_begins,
               std::optional<i64> samples, const BertConfig& config);
 

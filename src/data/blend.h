@@ -1,5 +1,5 @@
-// Mixing several datasets: what the user says, and how many samples of each dataset a blend takes. After Megatron's
-// blended datasets.
+// Parses a mixture of datasets, and computes how many samples of each dataset it takes. After Megatron's blended
+// datasets.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,19 +8,20 @@
 
 namespace megalith {
 
-// Datasets to mix; weights are empty if none were given.
+// Datasets to mix; weights are empty if none are given.
 struct Blend {
   std::vector<std::string> prefixes;
   std::vector<double> weights;
-  std::vector<std::string> left_out{};  // prefixes with the weight 0, which are not among the others
+  std::vector<std::string> left_out{};  // prefixes with weight 0, which are not in `prefixes`
 };
 
-// Reads the items of --data-path: prefixes, or pairs of weight and prefix. An odd number of items is prefixes only; an
-// even number is pairs if every first item is a number, prefixes if none is. An item with blanks, "0.7 a 0.3 b", is
-// several, unless a file has that name. `flag` names the option in errors.
+// Reads the items of --data-path: prefixes, or pairs of weight and prefix. An odd number of items means prefixes
+// only. An even number means pairs if every first item is a number, prefixes if none is. An item with blanks, "0.7 a
+// 0.3 b", is split, unless a file has that name. `flag` names the option in errors.
 Blend parse_blend(const std::vector<std::string>& items, const std::string& flag);
 
-// How many samples of a dataset with the normalized weight w go into a blend of `size`, and how many it is built with.
+// How many samples of a dataset with normalized weight w a blend of `size` uses, and how many the dataset is built
+// with.
 i64 blend_used(double weight, i64 size);
 i64 blend_built(double weight, i64 size, double surplus);
 

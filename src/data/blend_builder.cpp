@@ -9,9 +9,9 @@
 namespace megalith {
 
 BlendBuilder::BlendBuilder(BlendPlan plan) : index_(std::move(plan)) {
-  constexpr i64 kMostTasks = 16, kFewestMarks = 16;  // long enough that redoing the start of a chunk costs little
-  constexpr std::size_t kMostInLanes = 500;          // of more datasets it is faster to compare only some
-  const i64 marks = index_.marks() - 1;              // with samples behind them
+  constexpr i64 kMostTasks = 16, kFewestMarks = 16;  // long chunks, because the start of each is computed twice
+  constexpr std::size_t kMostInLanes = 500;          // with more datasets, comparing only some of them is faster
+  const i64 marks = index_.marks() - 1;              // marks that have samples after them
   const bool limited = std::ranges::any_of(index_.plan_.limits, [](i64 n) { return n != GreedyBlend::kNoLimit; });
   if (!limited && index_.datasets() <= kMostInLanes) parts_of_a_task_ = BlendLanes::kLanes;
   const i64 parts = limited ? 1 : kMostTasks * parts_of_a_task_;
@@ -20,8 +20,9 @@ BlendBuilder::BlendBuilder(BlendPlan plan) : index_(std::move(plan)) {
   while (starts_.back() < marks) starts_.push_back(std::min(starts_.back() + length, marks));
 }
 
-// About what the rule has taken before a sample: each dataset its share, those with the largest remainders one more, of
-// equal ones the first: so datasets of one weight are in the middle of a round of their turns, as the rule has them.
+// Estimates the counts before a sample. Each dataset gets its share, rounded down; those with the largest remainders
+// get one more, the first of equal ones first. So datasets of equal weight are in the middle of a round, as in the
+// exact rule.
 std::vector<i64> BlendBuilder::guess(i64 sample) const {
   const std::vector<double>& weights = index_.plan_.weights;
   std::vector<i64> taken;
@@ -47,7 +48,7 @@ void BlendBuilder::make(i64 task) {
     make_part(begin);
 }
 
-// The marks of a part, from its first one.
+// Computes the marks of a part, starting from its guess.
 void BlendBuilder::make_part(i64 part) {
   GreedyBlend rule = index_.rule_at(starts_[std::size_t(part)]);
   for (i64 m = starts_[std::size_t(part)] + 1; m < starts_[std::size_t(part) + 1]; ++m) {
@@ -56,7 +57,7 @@ void BlendBuilder::make_part(i64 part) {
   }
 }
 
-// The same of several parts.
+// Computes several parts at the same time, one in each SIMD lane.
 void BlendBuilder::make_in_lanes(i64 begin, i64 end) {
   BlendLanes lanes(index_.plan_.weights);
   const std::span<const i64> firsts = std::span(starts_).subspan(std::size_t(begin), std::size_t(end - begin));

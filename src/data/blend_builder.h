@@ -1,10 +1,10 @@
-// A blend index made by several threads, though each choice of the rule depends on all before it.
+// Builds a blend index with several threads, although each choice of the rule depends on all choices before it.
 //
-// The rule soon forgets where it began: from any start that is about right it makes the same choices as from the true
-// one after a few hundred samples. So every part but the first begins with a guess. Afterwards the true choices are
-// made from the end of the part before it, until they meet the part's own. From there on the part's own are true.
-// Should they never meet, the whole part is made again. The result is that of BlendIndex's constructor. So many parts
-// can be made at once that a task makes one in each lane of BlendLanes.
+// The rule soon forgets its start: from any approximate start it makes the exact choices after a few hundred samples.
+// So each part except the first starts from a guess. Then the exact choices are continued from the end of the
+// previous part, until they agree with those of the part. From there on the part is exact. If they never agree, the
+// whole part is computed again. The result is the same as of BlendIndex's constructor. A task computes one part in
+// each lane of BlendLanes.
 #pragma once
 #include "data/blend_index.h"
 
@@ -16,8 +16,8 @@ class BlendBuilder {
 
   i64 parts() const { return i64(starts_.size()) - 1; }
   i64 tasks() const { return (parts() + parts_of_a_task_ - 1) / parts_of_a_task_; }
-  void make(i64 task);  // each task once, in any order, by any threads
-  BlendIndex finish();  // when all are made
+  void make(i64 task);  // call once for each task, in any order and on any threads
+  BlendIndex finish();  // call after all tasks
 
  private:
   std::vector<i64> guess(i64 sample) const;
@@ -26,7 +26,7 @@ class BlendBuilder {
 
   BlendIndex index_;
   i64 parts_of_a_task_ = 1;
-  std::vector<i64> starts_;  // marks at which the parts begin and, last, the end
+  std::vector<i64> starts_;  // first mark of each part, then the end
 };
 
 }  // namespace megalith

@@ -41,7 +41,7 @@ std::optional<BlendIndex> BlendIndex::from_files(BlendPlan plan, StoredArray<std
   std::vector<i64> taken(index.datasets());
   for (i64 k = 0; k < index.size(); ++k) {
     if (k % index.stride_ == 0) index.mark(k / index.stride_, taken);
-    const auto d = std::size_t(datasets[k]);  // a negative one becomes too large
+    const auto d = std::size_t(datasets[k]);  // a negative index becomes too large
     if (d >= taken.size() || taken[d] >= index.plan_.limits[d] || samples[k] != taken[d]) return std::nullopt;
     ++taken[d];
   }

@@ -1,4 +1,4 @@
-// Which dataset each sample of a blend comes from. After Megatron's build_blending_indices and
+// Maps each sample of a blend to its dataset. After Megatron's build_blending_indices and
 // build_exhaustive_blending_indices.
 #pragma once
 #include <algorithm>
@@ -11,27 +11,27 @@
 
 namespace megalith {
 
-// A blend before it is indexed.
+// The parameters of a blend index.
 struct BlendPlan {
   std::vector<double> weights;  // normalized
-  std::vector<i64> limits;      // samples of each dataset, which are never exceeded; empty: as many as it takes
+  std::vector<i64> limits;      // number of samples of each dataset; empty: no limit
   i64 size = 0;                 // samples
 };
 BlendPlan plan_blend(std::vector<double> weights, i64 size);
-BlendPlan plan_exhaustive_blend(std::span<const i64> sizes);  // until every dataset is used up
+BlendPlan plan_exhaustive_blend(std::span<const i64> sizes);  // until every dataset is exhausted
 
 struct BlendedSample {
   std::int16_t dataset = 0;
-  i64 sample = 0;  // of that dataset
+  i64 sample = 0;  // index in that dataset
   bool operator==(const BlendedSample&) const = default;
 };
 
-// Keeps how many samples of each dataset precede every few thousandth sample; what lies between is found by following
-// the rule from there, or in files. So 10^9 samples of 100 datasets take 0.4 GB instead of 10.
+// Keeps the counts of each dataset at marks, every few thousand samples. Samples between marks are found by the rule,
+// or in files. So 10^9 samples of 100 datasets take 0.4 GB instead of 10.
 class BlendIndex {
  public:
-  // Follows the rule from the first sample to the last. Error if there are too many datasets. `each(BlendedSample)` is
-  // told all samples in order.
+  // Applies the rule from the first sample to the last. Error if there are too many datasets. Calls
+  // `each(BlendedSample)` for every sample in order.
   template <class Each>
   BlendIndex(BlendPlan plan, Each&& each) : BlendIndex(std::move(plan)) {
     GreedyBlend rule(plan_.weights, plan_.limits, 0, std::vector<i64>(datasets()));
@@ -43,14 +43,14 @@ class BlendIndex {
     mark(marks() - 1, rule.taken());
   }
 
-  // From arrays of plan.size elements in files. Nothing if they ask a dataset for samples in another order than its own
-  // or beyond its limit.
+  // From arrays of plan.size elements in files. Empty if they use a dataset's samples out of order or beyond its
+  // limit.
   static std::optional<BlendIndex> from_files(BlendPlan plan, StoredArray<std::int16_t> datasets,
                                               StoredArray<i64> samples);
 
   i64 size() const { return plan_.size; }
   BlendedSample at(i64 k) const;               // 0 <= k < size()
-  std::vector<i64> taken_before(i64 k) const;  // of each dataset, by samples 0 .. k - 1; 0 <= k <= size()
+  std::vector<i64> taken_before(i64 k) const;  // number of samples of each dataset in 0 .. k - 1; 0 <= k <= size()
   std::size_t datasets() const { return plan_.weights.size(); }
 
  private:
@@ -65,9 +65,9 @@ class BlendIndex {
 
   BlendPlan plan_;
   i64 stride_;
-  StoredArray<std::int16_t> datasets_;  // of the files; empty: the rule is followed
+  StoredArray<std::int16_t> datasets_;  // from files; empty: the rule is used
   StoredArray<i64> samples_;
-  std::vector<i64> marks_;  // [marks, datasets]; the last one is after the last sample
+  std::vector<i64> marks_;  // [marks, datasets]; the last mark is after the last sample
 };
 
 }  // namespace megalith

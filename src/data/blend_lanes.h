@@ -1,7 +1,7 @@
-// Megatron's rule of blends, followed from many samples at once: one stretch of a blend in each lane of a few vectors.
+// Megatron's blending rule, applied at several samples at the same time: each SIMD lane has its own part of a blend.
 //
-// All datasets are compared for every choice, as the rule is defined, but for all lanes together: less work than
-// finding the few datasets that matter, up to a few hundred of them.
+// The rule compares all datasets for each choice. In lanes this is faster than finding the few datasets that matter,
+// up to a few hundred datasets.
 #pragma once
 #include <array>
 #include <span>
@@ -14,14 +14,15 @@ namespace megalith {
 class BlendLanes {
  public:
   static constexpr int kWidth = __BIGGEST_ALIGNMENT__ / int(sizeof(double));
-  static constexpr int kVectors = 4;  // a comparison waits for the one before it: others fill the time
+  // Each comparison depends on the previous one, so several vectors hide its latency.
+  static constexpr int kVectors = 4;
   static constexpr int kLanes = kVectors * kWidth;
 
   explicit BlendLanes(std::span<const double> weights) : weights_(weights), taken_(weights.size()) {}
 
-  // The lane continues after `sample` choices, which took `taken` samples of each dataset.
+  // The lane starts at `sample`, after `taken` samples of each dataset.
   void begin(int lane, i64 sample, std::span<const i64> taken);
-  void run(i64 choices);  // in each lane; those that were not begun make choices of no meaning
+  void run(i64 choices);  // in each lane; lanes without begin() make meaningless choices
   std::vector<i64> taken(int lane) const;
 
  private:
@@ -32,8 +33,8 @@ class BlendLanes {
   void choose();
 
   std::span<const double> weights_;
-  std::vector<Lanes> taken_;  // of each dataset
-  Lanes sample_{};            // choices made so far
+  std::vector<Lanes> taken_;  // samples taken of each dataset
+  Lanes sample_{};            // number of choices so far
 };
 
 }  // namespace megalith

@@ -22,14 +22,14 @@ namespace megalith {
 namespace {
 
 constexpr const char* kMockSplit = "1,1,1";
-constexpr i64 kMostMockSamples = 1'000'000;  // of a run that reads more the same come again: no index may take minutes
+constexpr i64 kMostMockSamples = 1'000'000;  // limits the time to index mock data; a longer run repeats samples
 
 using SourcePtr = std::shared_ptr<const TokenSource>;
 
-// Every file is opened once, however often a blend names it.
+// Opens each file once, even if a blend names it several times.
 class Sources {
  public:
-  // Opens the files that are not open yet, several at a time.
+  // Opens files in parallel; those already open are skipped.
   void open_all(const std::vector<std::string>& prefixes) {
     std::vector<std::pair<const std::string*, SourcePtr*>> missing;
     for (const std::string& prefix : prefixes)
@@ -62,14 +62,15 @@ GptSampleOptions sample_options(const DataConfig& c) {
           .eod_mask_loss = c.eod_mask_loss};
 }
 
-// One split of the datasets of a run.
+// Builds the datasets of one split.
 class SplitBuilder {
  public:
-  // split_text is empty where each split has its own files, of which it takes everything.
+  // split_text is empty if each split has its own files: then the split takes all of them.
   SplitBuilder(const DataConfig& config, Sources& sources, const TextEdit& edit, Split split, std::string split_text)
       : config_(config), sources_(sources), edit_(edit), key_{config, split, std::move(split_text)} {}
 
-  // Null if no samples are asked for, no data are named, the split has weight zero or, but for training, no document.
+  // Null if no samples are requested, no data are given, or the split has weight zero. Also if a validation or test
+  // split has no document.
   std::shared_ptr<const Dataset> build(const Blend& named, std::optional<i64> samples) const {
     if (named.prefixes.empty() || !wanted(samples)) return nullptr;
     sources_.open_all(named.prefixes);
@@ -96,8 +97,8 @@ class SplitBuilder {
     return key_.split_text.empty() ? Fraction{0, 1} : parse_split(key_.split_text)[std::size_t(key_.split)];
   }
 
-  // The datasets with documents in this split: a short --split share of a small file may have none. If none has any,
-  // request() refuses to train.
+  // The datasets with documents in this split: a small --split share of a small file may have none. If no dataset has
+  // any, request() refuses to train.
   Blend with_documents(const Blend& named) const {
     if (key_.split == Split::train || key_.split_text.empty()) return named;
     Blend kept;
@@ -119,7 +120,7 @@ class SplitBuilder {
     return *split_ranges(SplitMatrix{fraction(), {}, {}}, source.sequences())[0];
   }
 
-  // Samples of one source; at least one epoch, also for 0 samples (a dataset of weight 0 in a blend).
+  // Samples of one source. At least one epoch, also for 0 samples (a dataset with weight 0 in a blend).
   GptIndexRequest request(const TokenSource& source, std::optional<i64> samples) const {
     check(source.sequences() > 0, "{} is empty: tokenize a text with preprocess-data", source.name());
     const Range all = range(source);
@@ -142,7 +143,8 @@ class SplitBuilder {
       built.push_back(blend_built(w, *samples, config_.mid_level_dataset_surplus));
       size += blend_used(w, *samples);
     }
-    const std::vector<double> again = normalize(weights, "the list of weights of the data");  // as Megatron: twice
+    // Megatron normalizes twice.
+    const std::vector<double> again = normalize(weights, "the list of weights of the data");
     return blended(blend, built, plan_blend(again, size), again, size);
   }
 
@@ -159,7 +161,7 @@ class SplitBuilder {
     return blended(blend, built, plan_blend(weights, size), weights, size);
   }
 
-  // The blend's index and those of its datasets, several at a time. `weights` and `size`: as they are in its name.
+  // Builds the index of the blend and those of its datasets in parallel. The index's name has `weights` and `size`.
   std::shared_ptr<const Dataset> blended(const Blend& blend, const std::vector<std::optional<i64>>& built,
                                          const BlendPlan& plan, const nlohmann::ordered_json& weights,
                                          std::optional<i64> size) const {
@@ -230,7 +232,7 @@ std::shared_ptr<const Dataset> build_split(const DataConfig& c, Sources& sources
   return std::make_shared<RepeatedDataset>(builder.one(sources.mock(c), kMostMockSamples), *samples);
 }
 
-// Each prefix of the validation set by itself.
+// One dataset for each prefix of the validation set.
 std::vector<std::shared_ptr<const Dataset>> build_each_valid(const DataConfig& config, Sources& sources,
                                                              const TextEdit& edit, std::optional<i64> samples) {
   const bool own = config.has_own_paths();

@@ -8,15 +8,15 @@ namespace megalith {
 
 class CachedFiles {
  public:
-  // `label`: class and split, "GPTDataset-train"; `names`: of the arrays, "document_index" and so on.
+  // `label`: class and split, "GPTDataset-train"; `names`: of the arrays, such as "document_index".
   CachedFiles(const std::string& folder, const std::string& label, const nlohmann::ordered_json& description,
               std::vector<std::string> names);
 
   std::string path(const std::string& name) const { return stem_ + name + ".npy"; }
-  // Whether every file is there and none is older than the .idx of one of the prefixes.
+  // Whether every file exists and is not older than the .idx file of any prefix.
   bool are_fresh(const std::vector<std::string>& prefixes) const;
   void make_folder() const;
-  void save_description() const;  // after the arrays: it says that they are all there
+  void save_description() const;  // call after the arrays are written: it marks them as complete
 
  private:
   std::string text_, stem_;

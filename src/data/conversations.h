@@ -11,11 +11,11 @@ namespace megalith {
 
 struct Conversations {
   std::string name;                   // the file
-  std::vector<i32> tokens;            // of all, one behind another
-  std::vector<u8> trained;            // of each token: 1 if the assistant wrote it, so that it counts in the loss
-  std::vector<i64> begins = {0};      // where each begins, and the end of the last
-  i64 refused = 0;                    // lines left out
-  std::map<std::string, i64> unread;  // members of messages that the template does not read: how often each stands
+  std::vector<i32> tokens;            // tokens of all conversations, concatenated
+  std::vector<u8> trained;            // for each token: 1 if the assistant wrote it, so it counts in the loss
+  std::vector<i64> begins = {0};      // start of each conversation, and the end of the last
+  i64 refused = 0;                    // number of skipped lines
+  std::map<std::string, i64> unread;  // message fields that the template does not use, and how often they occur
 
   i64 size() const { return i64(begins.size()) - 1; }
   i64 length(i64 i) const { return begins[std::size_t(i) + 1] - begins[std::size_t(i)]; }

@@ -1,4 +1,4 @@
-// A training set that has samples of the same sizes, by number.
+// A training set of samples of equal size, accessed by index.
 #pragma once
 #include <algorithm>
 #include <span>
@@ -9,14 +9,14 @@
 
 namespace megalith {
 
-// An array that each sample has: `length` elements of it. In a batch it is [sequences, length], row-major.
+// An array that each sample has, of `length` elements. In a batch it is [sequences, length], row-major.
 struct SampleArray {
   const char* name;
   DType dtype;  // i32 or f32
   i64 length;
 };
 
-// Where one sample goes: a row of a batch that has the arrays of the dataset. An array that the batch lacks is empty.
+// The destination of a sample: one row of each array of a batch. An array that the batch lacks is empty.
 class SampleRow {
  public:
   SampleRow(Batch& batch, i64 row) : batch_(batch), row_(row) {}
@@ -37,22 +37,22 @@ class SampleRow {
   i64 row_;
 };
 
-// How far a file of tokens has been read.
+// How far a token file has been read.
 struct DatasetUse {
-  std::string name;  // the prefix of its files
+  std::string name;  // file prefix
   i64 samples = 0;
-  double epochs = 0;  // in tokens of the split
+  double epochs = 0;  // epochs of the split, measured in tokens
   bool operator==(const DatasetUse&) const = default;
 };
 
-// The range of a document in a sample.
+// The part of a document in a sample.
 struct DocumentPart {
-  std::string prefix;            // of the files
-  i64 document = 0;              // its number in them
-  i64 token = 0;                 // the first of its tokens that the sample has
+  std::string prefix;            // file prefix
+  i64 document = 0;              // index in the file
+  i64 token = 0;                 // index in the document of the first token in the sample
   i64 tokens = 0;                // so many
-  i64 position = 0;              // of the first one in the sample
-  i64 byte = -1, end_byte = -1;  // byte offset in the token file; -1: there is none
+  i64 position = 0;              // position in the sample of that token
+  i64 byte = -1, end_byte = -1;  // byte offsets in the token file; -1: unknown
   bool operator==(const DocumentPart&) const = default;
 };
 
@@ -62,18 +62,18 @@ class Dataset {
   virtual i64 size() const = 0;        // samples
   virtual i64 seq_length() const = 0;  // tokens of a sample
   virtual std::vector<SampleArray> arrays() const = 0;
-  // Writes sample i, i in 0..size()-1, over zeros. May be called by several threads, with rows of their own.
+  // Writes sample i, 0 <= i < size(), to rows of zeros. Several threads may call it, each with its own rows.
   virtual void get(i64 i, const SampleRow& row) const = 0;
-  // What samples 0 .. samples - 1 take from each file that this consists of; samples <= size().
+  // How far samples 0 .. samples - 1 read each file of this dataset; samples <= size().
   virtual std::vector<DatasetUse> use(i64 samples) const = 0;
-  // What sample i is cut from, in its order; empty: this kind of dataset does not tell.
+  // The documents of sample i, in order. Empty if this class does not know them.
   virtual std::vector<DocumentPart> documents(i64 /*i*/) const { return {}; }
 };
 
-// The arrays of what a decoder learns from; document_starts has for each position the first position of its document.
+// The arrays of a decoder's sample. document_starts has for each position the first position of its document.
 std::vector<SampleArray> decoder_arrays(i64 seq_length, bool document_starts);
 
-// An array of zeros of so many sequences.
+// An array of zeros for this many sequences.
 Batch::Array empty_array(const SampleArray& array, i64 sequences);
 
 }  // namespace megalith

@@ -11,7 +11,7 @@ using Tokens = std::span<const i32>;
 
 void append(Tokens tokens, std::vector<i32>& out) { out.insert(out.end(), tokens.begin(), tokens.end()); }
 
-// Copies the marks to `out` and calls `between` for all that is not empty before, between and after them.
+// Copies the marks to `out`, and calls `between` for each non-empty range before, between and after them.
 template <class F>
 void at_marks(Tokens tokens, i32 mark, std::vector<i32>& out, F&& between) {
   for (;;) {
@@ -23,7 +23,7 @@ void at_marks(Tokens tokens, i32 mark, std::vector<i32>& out, F&& between) {
   }
 }
 
-// Where each character of valid UTF-8 begins, and the end of the last.
+// The start of each character of valid UTF-8, and the end of the last.
 std::vector<std::size_t> character_starts(std::string_view text) {
   std::vector<std::size_t> starts;
   for (std::size_t i = 0; i < text.size(); ++i)

@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// Padding of a sample with too few tokens. Its position identifies it, so no real token is mistaken for padding.
+// Padding of a sample with too few tokens. It is no valid id, so no real token is mistaken for padding.
 static constexpr i32 kFill = -1;
 
 GptDataset::GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index, GptSampleOptions options,
@@ -23,7 +23,7 @@ std::vector<DatasetUse> GptDataset::use(i64 samples) const {
 
 void GptDataset::append(std::vector<i32>& text, i64 entry, i64 begin, i64 end) const {
   const i64 document = index_.documents[entry];
-  begin = std::max<i64>(begin, 0);  // a cut after an empty last document lies at -1
+  begin = std::max<i64>(begin, 0);  // -1 if the last document is empty
   if (begin >= end) return;
   const std::size_t before = text.size();
   text.resize(before + std::size_t(end - begin));
@@ -37,7 +37,7 @@ void GptDataset::append(std::vector<i32>& text, i64 entry, i64 begin, i64 end) c
           source_->name(), part[i], begin + i64(i), document, options_.vocab_size);
 }
 
-// Where a sample begins and ends.
+// Start and end position of a sample.
 std::pair<SamplePosition, SamplePosition> GptDataset::bounds(i64 sample) const {
   const i64 stride = index_.cut_stride, kept = sample / stride;
   if (stride == 1) return {index_.cuts[kept], index_.cuts[kept + 1]};
@@ -49,7 +49,7 @@ std::pair<SamplePosition, SamplePosition> GptDataset::bounds(i64 sample) const {
   return {from, cutter.cut()};
 }
 
-// The tokens of a sample; fewer than others have if it is the last one of a validation set.
+// The tokens of a sample. The last sample of a validation set may have fewer.
 std::vector<i32> GptDataset::text(i64 sample) const {
   const auto [from, to] = bounds(sample);
   const i64 extra = options_.add_extra_token ? 1 : 0;
@@ -90,7 +90,7 @@ std::vector<i64> GptDataset::sequences(i64 i) const {
   return out;
 }
 
-// Loss mask, positions and document starts from the tokens and labels.
+// Fills loss mask, positions and document starts from the tokens and labels.
 void GptDataset::fill_marks(const SampleRow& row) const {
   const std::span<const i32> tokens = row.ints("tokens"), labels = row.ints("labels");
   const std::span<i32> position_ids = row.ints("position_ids"), starts = row.ints("document_starts");
@@ -102,7 +102,7 @@ void GptDataset::fill_marks(const SampleRow& row) const {
     loss_mask[t] = (eod && options_.eod_mask_loss) || padding ? 0.0f : 1.0f;
     position_ids[t] = i32(t) - (options_.reset_position_ids ? start : 0);
     if (!starts.empty()) starts[t] = start;
-    if (eod) start = i32(t) + 1;  // the eod itself still belongs to its document
+    if (eod) start = i32(t) + 1;  // the eod itself belongs to its document
   }
 }
 
@@ -117,7 +117,7 @@ void GptDataset::get(i64 i, const SampleRow& row) const {
   std::copy(all.begin() + 1, all.end(), labels.begin());
   if (!options_.add_extra_token) labels.back() = kFill;
   fill_marks(row);
-  std::ranges::replace(tokens, kFill, 0);  // the embedding has no row for it
+  std::ranges::replace(tokens, kFill, 0);  // the embedding has no row for kFill
   std::ranges::replace(labels, kFill, 0);
 }
 

@@ -13,21 +13,21 @@ namespace megalith {
 struct GptSampleOptions {
   i64 seq_length = 0;
   i64 vocab_size = 0;  // 0: ids are not checked
-  i64 eod = -1;        // end of document, -1: none
-  i64 pad = -1;        // labels that are this id do not count, -1: all do
+  i64 eod = -1;        // id of end-of-document; -1: none
+  i64 pad = -1;        // labels with this id do not count; -1: all count
   bool add_extra_token = true;
   bool reset_position_ids = false;
   bool reset_attention_mask = false;
   bool eod_mask_loss = false;
 };
 
-// Changes the tokens of a sample, by its number, before labels and marks are made of them; keeps how many there are.
-// May be called by several threads.
+// Changes the tokens of a sample before labels and marks are computed. It keeps their number. Several threads may
+// call it.
 using TextEdit = std::function<void(i64 sample, std::vector<i32>& tokens)>;
 
 class GptDataset : public Dataset {
  public:
-  // The index must be built from this source. `epoch tokens`: tokens of one epoch (0: unknown).
+  // The index must be built from this source. `tokens_per_epoch`: tokens of one epoch (0: unknown).
   GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index, GptSampleOptions options,
              i64 tokens_per_epoch = 0, TextEdit edit = {});
 
@@ -37,11 +37,11 @@ class GptDataset : public Dataset {
     return decoder_arrays(options_.seq_length, options_.reset_attention_mask);
   }
 
-  // Error if the sample holds an id outside the vocabulary: names the source, the document and the token.
+  // Error, with source, document and token, if the sample has an id outside the vocabulary.
   void get(i64 i, const SampleRow& row) const override;
   std::vector<DatasetUse> use(i64 samples) const override;
   std::vector<DocumentPart> documents(i64 i) const override;
-  // The sequences of the source that a sample has tokens of, its last label included, in ascending order.
+  // The sequences of the source from which a sample takes tokens, including its last label, in ascending order.
   std::vector<i64> sequences(i64 i) const;
 
  private:

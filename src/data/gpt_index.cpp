@@ -103,7 +103,7 @@ GptIndexPlan plan_gpt_index(const TokenSource& source, const GptIndexRequest& re
   check(plan.samples <= most, "{} gives {} samples of {} tokens: at most {} can be indexed", source.name(),
         plan.samples, length, most);
   if (plan.epochs > 1) {
-    constexpr double kWhole = 0.80;  // a last epoch that is used for less than this is kept apart
+    constexpr double kWhole = 0.80;  // if less of the last epoch is used, it is shuffled separately
     plan.samples_before_last = ((plan.epochs - 1) * tokens - extra) / length;
     const i64 last = *request.samples - plan.samples_before_last, whole = (tokens - extra) / length;
     plan.separate_last_epoch = last < i64(kWhole * double(whole));

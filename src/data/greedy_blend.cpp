@@ -7,14 +7,14 @@
 namespace megalith {
 namespace {
 
-constexpr double kSlack = 0.005;  // how far the level is put below what was seen
+constexpr double kSlack = 0.005;  // the level is this far below the greatest lag
 
 double lag_of(double weight, double taken, double time) {
   const double due = weight * time;  // rounded before the difference
   return due - taken;
 }
 
-// Orders doubles as integers, which can be compared without branches. There is no -0 here.
+// Maps doubles to integers in the same order, for comparison without branches. -0 does not occur.
 i64 key_of(double x) {
   const i64 bits = std::bit_cast<i64>(x);
   return bits ^ i64(u64(bits >> 63) >> 1);
@@ -57,7 +57,7 @@ void GreedyBlend::begin_window(double level) {
       place(i);
 }
 
-// The sample at which a line's lag may reach the level; one early, for the rounding of the product.
+// The sample at which a line's lag may reach the level, minus one for the rounding of the product.
 double GreedyBlend::reached_at(const Line& line) const {
   if (line.taken >= line.limit) return std::numeric_limits<double>::infinity();
   const double missing = double(line.taken) + level_;
@@ -69,7 +69,7 @@ void GreedyBlend::compare(int line) {
   compared_.push_back({l.weight, double(l.taken), line});
 }
 
-// The time in this window at which it is compared; none if that is not before the next window.
+// Lists the line at the sample of this window at which it is compared, if any.
 void GreedyBlend::place(int line) {
   const double reached = reached_at(lines_[std::size_t(line)]);
   if (reached >= double(end_)) return;
@@ -83,7 +83,7 @@ void GreedyBlend::take_turn(Line& line) {
   line.taken = taken_[std::size_t(line.datasets[line.turn])];
 }
 
-// The place of the one that lags most, the lowest dataset of several.
+// Index of the line with the greatest lag; the lowest dataset on ties.
 std::size_t GreedyBlend::choose_of_compared(double time, double& greatest) const {
   i64 best_key = std::numeric_limits<i64>::min();
   std::size_t best = 0;
@@ -110,7 +110,7 @@ std::size_t GreedyBlend::lowest_of_compared(double time, double lag) const {
   return lowest;
 }
 
-// A level that the greatest lag of all datasets reaches now.
+// Sets the level just below the greatest lag of all datasets.
 void GreedyBlend::choose_level(double time) {
   double greatest = std::numeric_limits<double>::lowest();
   for (const Line& line : lines_)
@@ -140,7 +140,8 @@ int GreedyBlend::next() {
   if (reached_at(line) < double(sample_ + 1)) {
     chosen.taken = double(line.taken);
   } else {
-    const Compared& last = compared_.back();  // field by field, in the sizes in which they were just written
+    // Member by member, with the same sizes as the last store, so the loads need not wait for it.
+    const Compared& last = compared_.back();
     chosen.weight = last.weight, chosen.taken = last.taken, chosen.line = last.line;
     compared_.pop_back();
     place(number);

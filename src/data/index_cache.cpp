@@ -22,7 +22,7 @@ struct GptArrays {
         shuffle{"<u4", plan.samples, 0} {}
 };
 
-// Whether an index from disk can be read without leaving the data.
+// Whether all entries of an index from disk are inside the data.
 bool fits(const GptIndex& index, const TokenSource& source, const Range& range) {
   const auto in_range = [&](i32 document) { return document >= range.begin && document < range.end; };
   if (!std::ranges::all_of(index.documents.all(), in_range)) return false;
@@ -52,7 +52,7 @@ std::optional<GptIndex> load(const CachedFiles& files, const GptArrays& arrays) 
                   .shuffle = stored<u32>(shuffle, arrays.shuffle)};
 }
 
-// The full sample index, computed from the few cuts of an index in memory.
+// Writes the full sample index, computed from the few cuts of an index in memory.
 void save_cuts(const std::string& path, const NpyArray& array, const SampleStream& stream) {
   NpyWriter file(path, array);
   SampleCutter cutter(stream, {0, 0}, SampleCutter::kMostAhead);

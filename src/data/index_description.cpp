@@ -14,7 +14,7 @@ Json matrix_json(const std::string& split_text) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (!cells[i])
       matrix.push_back(nullptr);
-    else  // Megatron's first bound is the integer 0
+    else  // Megatron prints its first bound as the integer 0
       matrix.push_back({i == 0 ? Json(0) : Json(cells[i]->begin), Json(cells[i]->end)});
   }
   return matrix;

@@ -141,7 +141,7 @@ void IndexedDataset::read(i64 sequence, i64 offset, std::span<i32> out) const {
       }
     }
   });
-  // A long run reads the whole index, whose pages must not add up in the process's memory.
+  // A long run reads the whole index, and mapped pages would fill the process's memory.
   if (idx_.size() > kKeptBytes) idx_.release(0, idx_.size());
 }
 

@@ -1,9 +1,7 @@
-// Megatron's indexed dataset, PREFIX.idx, which is mapped into memory, and PREFIX.bin, which is read.
-//
-// .idx (little-endian, unaligned): magic, u64 version, u8 type code, u64 S, u64 D; i32 lengths[S], i64 byte
-// pointers[S], i64 documents[D], optionally i8 modes[S]. `documents` has the first sequence of each document and, last,
-// S. .bin: the tokens back to back. Everything is checked once at opening, so that reading cannot leave the files
-// whatever they hold.
+// Megatron's indexed dataset: PREFIX.idx, which is mapped into memory, and PREFIX.bin, which is read.
+// \n.idx (little-endian, unaligned): magic, u64 version, u8 type code, u64 S, u64 D; i32 lengths[S], i64 byte
+// pointers[S], i64 documents[D], optionally i8 modes[S]. `documents` has the first sequence of each document, then S.
+// .bin: the tokens, without gaps. The constructor checks everything, so later reads stay inside the files.
 #pragma once
 #include <string>
 
@@ -16,10 +14,11 @@ namespace megalith {
 
 class IndexedDataset : public TokenSource {
  public:
-  // The most bytes of .idx that stay mapped while tokens are read: the pages around two positions.
+  // Limit of mapped .idx bytes during reads: the pages around two positions.
   static constexpr i64 kKeptBytes = i64{4} << 20;
 
-  // Opens PREFIX.idx and PREFIX.bin. Error, naming the file, if one is missing, foreign, truncated or inconsistent.
+  // Opens PREFIX.idx and PREFIX.bin. Error, with the file's name, if one is missing, foreign, truncated or
+  // inconsistent.
   explicit IndexedDataset(const std::string& prefix);
 
   const std::string& name() const override { return prefix_; }
@@ -32,14 +31,14 @@ class IndexedDataset : public TokenSource {
   TokenType type() const { return type_; }
   i64 tokens() const { return bin_.size() / size_of(type_); }
   i64 documents() const { return document_entries_ - 1; }
-  i64 document_begin(i64 entry) const;  // entry in 0..documents(): document d owns sequences [begin(d), begin(d + 1))
+  i64 document_begin(i64 entry) const;  // entry in 0..documents(): document d has sequences [begin(d), begin(d + 1))
   bool has_modes() const { return has_modes_; }
 
  private:
   void check_header();
   void check_sequences() const;
   void check_documents() const;
-  i64 pointer(i64 sequence) const;  // bytes into .bin
+  i64 pointer(i64 sequence) const;  // byte offset in .bin
 
   std::string prefix_;
   MappedFile idx_;

@@ -107,7 +107,7 @@ void IndexedDatasetWriter::close() {
 
 void IndexedDatasetWriter::publish() {
   std::error_code ignored;
-  std::filesystem::remove(prefix_ + ".idx", ignored);  // an old index must never be paired with the new tokens
+  std::filesystem::remove(prefix_ + ".idx", ignored);  // an old index must never be read with new tokens
   bin_.publish();
   idx_.publish();
 }

@@ -1,5 +1,5 @@
 // Writes Megatron's indexed dataset: PREFIX.bin as tokens arrive, PREFIX.idx at the end. Both have temporary names
-// until finish(). Memory does not grow with the size of the data.
+// until publish(). Memory does not grow with the size of the data.
 #pragma once
 #include <span>
 #include <string>
@@ -13,23 +13,23 @@ namespace megalith {
 
 class IndexedDatasetWriter {
  public:
-  // Error if the files cannot be created. Existing files with the final names are unchanged until finish().
+  // Error if the files cannot be created. Existing files with the final names are unchanged until publish().
   IndexedDatasetWriter(std::string prefix, TokenType type);
 
-  // Appends one sequence to the document under way. Error if a token does not fit the type.
+  // Appends a sequence to the current document. Error if a token does not fit the type.
   void add_sequence(std::span<const i32> tokens);
 
-  // Ends the document under way; a document without sequences is allowed.
+  // Ends the current document; it may have no sequences.
   void end_document();
 
-  // One document whose sequences have the given lengths, laid end to end in tokens. Error if they don't add up.
+  // Appends a document. `lengths`: of its sequences, which are concatenated in `tokens`. Error if the sums differ.
   void add_document(std::span<const i32> tokens, std::span<const i32> lengths);
 
-  // All documents of another dataset, as they are. Error if its type is another, or if it has modes.
+  // Copies all documents of another dataset. Error if its type differs, or if it has modes.
   void add_dataset(const std::string& prefix);
 
-  // Everything reaches the disk, still under temporary names; then publish() gives both files their own. Without it
-  // (an error, a crash) no file is left under the final names.
+  // close() writes everything to disk, under temporary names. publish() renames both files. Without publish() (an
+  // error, a crash) no file has a final name.
   void close();
   void publish();
   void finish() { close(), publish(); }
@@ -39,15 +39,15 @@ class IndexedDatasetWriter {
   i64 tokens() const { return tokens_; }
 
  private:
-  void fail_token(std::span<const i32> tokens) const;  // Error naming the first that does not fit
+  void fail_token(std::span<const i32> tokens) const;  // Error with the first token that does not fit
   void write_index();
 
   std::string prefix_;
   TokenType type_;
   OutputFile bin_, idx_;
   Spool<i32> lengths_;
-  Spool<i64> document_ends_;  // the number of sequences up to there
-  std::vector<u8> values_;    // a sequence in the type of the file
+  Spool<i64> document_ends_;  // number of sequences up to each document's end
+  std::vector<u8> values_;    // a sequence in the element type of the file
   i64 tokens_ = 0;
 };
 

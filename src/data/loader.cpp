@@ -55,7 +55,7 @@ Batch DataLoader::read(i64 first, const std::vector<i64>& indices) const {
   std::vector<i64>& rows = batch.longs("rows");
   for (i64 r = 0; r < batch.sequences; ++r) {
     rows.push_back(first + r);
-    if (indices[std::size_t(r)] < 0) continue;  // zeros, which are not counted
+    if (indices[std::size_t(r)] < 0) continue;  // the row stays zero and does not count
     dataset_->get(indices[std::size_t(r)], SampleRow(batch, r));
   }
   return batch;
@@ -91,7 +91,7 @@ Batch DataLoader::take() {
   std::unique_lock lock(mutex_);
   Slot& slot = ahead_[std::size_t(taken_) % ahead_.size()];
   made_.wait(lock, [&] { return slot.ready; });
-  if (slot.error) std::rethrow_exception(slot.error);  // it stays there
+  if (slot.error) std::rethrow_exception(slot.error);  // later calls throw again
   ++taken_, slot.ready = false;
   wanted_.notify_one();
   return std::move(slot.batch);

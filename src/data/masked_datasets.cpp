@@ -34,7 +34,7 @@ class MaskedSplit {
   MaskedSplit(const DataConfig& config, const MakeMasked& make, Split split, std::string split_text)
       : config_(config), make_(make), split_(split), split_text_(std::move(split_text)) {}
 
-  // Null if no samples are asked for, or the split has weight zero.
+  // Null if no samples are requested, or the split has weight zero.
   std::shared_ptr<const Dataset> of_paths(const Blend& blend, std::optional<i64> samples) const {
     if (blend.prefixes.empty() || !wanted(samples)) return nullptr;
     if (blend.prefixes.size() == 1) return one(open_documents(blend.prefixes[0]), samples);
@@ -55,7 +55,7 @@ class MaskedSplit {
   }
   bool wanted(std::optional<i64> samples) const { return samples != 0 && fraction(); }
 
-  // Null if the split has no document, but for training.
+  // Null if the validation or test split has no document.
   std::shared_ptr<const Dataset> one(const Documents& all, std::optional<i64> samples) const {
     const i64 documents = i64(all.begins.size()) - 1;
     const Range r = *split_ranges(SplitMatrix{fraction(), {}, {}}, documents)[0];

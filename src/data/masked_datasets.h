@@ -1,4 +1,4 @@
-// From what the user says about the data to the sets of a model that learns from masked sentences (BERT).
+// Builds the train, valid and test sets of a model that learns from masked sentences (BERT, T5).
 #pragma once
 #include <functional>
 
@@ -7,13 +7,13 @@
 
 namespace megalith {
 
-// Samples of some documents of a source: `document_begins` has the first sentence of each and, last, the end. samples:
-// at least so many; none: one epoch.
+// Makes the samples of some documents of a source. `document_begins` has the first sentence of each document, then
+// the end. samples: the minimum; empty: one epoch.
 using MakeMasked = std::function<std::shared_ptr<const Dataset>(
     std::shared_ptr<const TokenSource> sentences, const std::vector<i64>& document_begins, std::optional<i64> samples)>;
 
-// The paths' sequences are sentences. mock_tokens: ids that made-up sentences may have. Splits are of documents, blends
-// as those of build_datasets. Error: see build_datasets.
+// Each sequence is a sentence. mock_tokens: number of ids for generated sentences. Splits are of documents, blends as
+// in build_datasets. Error: see build_datasets.
 Datasets build_masked_datasets(const DataConfig& config, const SampleCounts& counts, i64 mock_tokens,
                                const MakeMasked& make);
 

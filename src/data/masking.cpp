@@ -10,7 +10,7 @@
 namespace megalith {
 namespace {
 
-using Word = std::vector<i64>;  // positions of its pieces
+using Word = std::vector<i64>;  // positions of its tokens
 
 std::vector<Word> words_of(std::span<const i32> text, std::span<const i32> special, const MaskingConfig& config) {
   std::vector<Word> words;
@@ -24,16 +24,16 @@ std::vector<Word> words_of(std::span<const i32> text, std::span<const i32> speci
   return words;
 }
 
-// How likely runs of 1, 2, .. words are.
+// Probabilities of runs of 1, 2, .. words.
 std::vector<double> run_weights(const MaskingConfig& config) {
   std::vector<double> weights;
   for (i64 n = 1; n <= config.max_ngram; ++n) weights.push_back(1.0 / double(n));
   weights = normalize(weights, "the lengths of masked runs");
   if (config.longer_ngrams) std::ranges::reverse(weights);
-  return normalize(weights, "the lengths of masked runs");  // as Megatron: twice
+  return normalize(weights, "the lengths of masked runs");  // Megatron normalizes twice
 }
 
-// The positions of so many words from one on; fewer near the end.
+// The positions of `count` words; fewer near the end.
 MaskedSpan positions_of(const std::vector<Word>& words, i64 first, i64 count) {
   MaskedSpan positions;
   for (i64 w = first; w < std::min(first + count, i64(words.size())); ++w)
@@ -47,7 +47,7 @@ std::vector<MaskedSpan> mask_words(std::span<const i32> text, i64 target, std::s
                                    const MaskingConfig& config, RandomState& random,
                                    const std::function<void(i64)>& mask) {
   const std::vector<Word> words = words_of(text, special, config);
-  const double share = std::nearbyint(double(text.size()) * config.probability);  // default mode: half to even
+  const double share = std::nearbyint(double(text.size()) * config.probability);  // rounds half to even
   const double most = std::min(config.probability * double(target), std::max(1.0, share));
   const std::vector<double> weights = run_weights(config);
   std::vector<i64> starts(words.size());

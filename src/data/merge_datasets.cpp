@@ -29,7 +29,7 @@ std::vector<std::string> datasets_in(const std::string& folder) {
 MergedDatasets merge_datasets(const std::vector<std::string>& prefixes, const std::string& output) {
   check(!prefixes.empty(), "no dataset to merge: name at least one");
   for (const std::string& prefix : prefixes) {
-    std::error_code none;  // a file that is not there is not the same
+    std::error_code none;  // a missing file is a different file
     check(!fs::equivalent(prefix + ".bin", output + ".bin", none),
           "{} is both an input and the output: choose another output", prefix);
   }

@@ -1,5 +1,5 @@
-// Puts indexed datasets together as Megatron's tools/merge_datasets.py does: the same bytes as if all their documents
-// had been written at once.
+// Concatenates indexed datasets as Megatron's tools/merge_datasets.py does: the same bytes as if all their documents
+// had been written together.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace megalith {
 
-// The prefixes of all datasets in a folder, in the order of their names. Error if one of a pair of files is missing, or
-// if there are none.
+// The prefixes of all datasets in a folder, sorted by name. Error if one of a pair of files is missing, or if there
+// are none.
 std::vector<std::string> datasets_in(const std::string& folder);
 
 struct MergedDatasets {
@@ -17,7 +17,7 @@ struct MergedDatasets {
   TokenType type{};
 };
 
-// Writes OUTPUT.{bin,idx}. prefixes: at least one, of datasets with one type; none may be the output.
+// Writes OUTPUT.{bin,idx}. prefixes: at least one, all of one type; none may be the output.
 MergedDatasets merge_datasets(const std::vector<std::string>& prefixes, const std::string& output);
 
 }  // namespace megalith

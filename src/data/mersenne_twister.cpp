@@ -22,7 +22,7 @@ MersenneTwister::MersenneTwister(u32 seed) {
   for (u32 k = 1; k < kSize; ++k) state_[k] = 1812433253u * (state_[k - 1] ^ (state_[k - 1] >> 30)) + k;
 }
 
-// No loop reads a value that it wrote less than a vector length before.
+// No loop reads a value that it wrote less than a vector length earlier, so the compiler can vectorize it.
 void MersenneTwister::refill() {
   constexpr std::size_t kShift = 397, kBack = kSize - kShift;
   u32* s = state_.data();

@@ -1,4 +1,4 @@
-// MT19937, as std::mt19937, with its next outputs side by side: they are made in vectors and can be taken many at once.
+// MT19937, like std::mt19937, but it makes outputs in vectors, and callers can take many at once.
 #pragma once
 #include <array>
 #include <span>
@@ -17,7 +17,7 @@ class MersenneTwister {
     return next;
   }
 
-  // Outputs that come next, at least one, until others are taken; take(n) passes over n of them.
+  // The next outputs, at least one. take(n) consumes n of them.
   std::span<const u32> ahead() {
     if (taken_ == kSize) refill();
     return std::span(outputs_).subspan(taken_);

@@ -17,7 +17,7 @@ MockSentences::MockSentences(i64 tokens) : tokens_(tokens) {
   }
 }
 
-// Documents begin at tokens that follow from where they lie.
+// The first token of a document follows from its position.
 void MockSentences::read(i64 sentence, i64 offset, std::span<i32> out) const {
   const i64 count = i64(out.size());
   check(sentence >= 0 && sentence < sequences() && offset >= 0 && offset <= length(sentence) - count,

@@ -1,4 +1,4 @@
-// --mock-data: documents that are made up, the same as Megatron's.
+// Generated documents for --mock-data, the same as Megatron's.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace megalith {
 
-// 100000 documents of 1 to 4095 tokens; one of length L holds 1, 2, .., L-1 (each modulo vocab_size), then eod.
+// 100000 documents of 1 to 4095 tokens. One of length L has 1, 2, .., L-1 (each modulo vocab_size), then eod.
 class MockSource : public TokenSource {
  public:
-  MockSource(i64 vocab_size, i64 eod);  // Error without a vocabulary or an eod in it
+  MockSource(i64 vocab_size, i64 eod);  // Error if there is no vocabulary, or no eod in it
 
   const std::string& name() const override { return name_; }
   i64 sequences() const override { return i64(lengths_.size()); }

@@ -1,4 +1,4 @@
-// Weights that sum to one, with NumPy's order of additions: a blend or a split depends on the last bit.
+// Weights that sum to one, with NumPy's order of additions: blends and splits depend on the last bit.
 #pragma once
 #include <span>
 #include <vector>

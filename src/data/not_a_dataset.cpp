@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Prefixes of datasets in a folder, in order.
+// Prefixes of the datasets in a folder, sorted.
 std::vector<std::string> datasets_below(const std::string& folder) {
   std::vector<std::string> found;
   std::error_code error;
@@ -23,7 +23,7 @@ std::vector<std::string> datasets_below(const std::string& folder) {
   return found;
 }
 
-// A dataset whose name begins so: people forget the _text_document that preprocess-data adds.
+// A dataset whose name starts with this prefix: users often forget the _text_document that preprocess-data appends.
 std::string longer_name(const std::string& prefix) {
   const fs::path parent = fs::path(prefix).parent_path();
   for (const std::string& name : datasets_below(parent.empty() ? "." : parent.string())) {

@@ -9,7 +9,7 @@
 namespace megalith {
 namespace {
 
-constexpr std::size_t kPrologue = 10;  // magic, version, length of the text
+constexpr std::size_t kPrologue = 10;  // magic, version, length of the header text
 
 }  // namespace
 

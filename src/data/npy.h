@@ -10,18 +10,18 @@
 namespace megalith {
 
 struct NpyArray {
-  std::string descr;  // NumPy's name of the type: "<i4", "<u4", ...
+  std::string descr;  // NumPy's type name: "<i4", "<u4", ...
   i64 rows = 0;
-  i64 columns = 0;  // 0: one dimension
+  i64 columns = 0;  // 0: a one-dimensional array
   bool operator==(const NpyArray&) const = default;
 
   i64 bytes() const { return rows * (columns > 0 ? columns : 1) * (descr.back() - '0'); }
 };
 
-// Everything before the data, a multiple of 64 bytes.
+// All bytes before the data, a multiple of 64.
 std::string npy_header(const NpyArray& array);
 
-// Writes a file in chunks. Other processes and threads see the complete file or none, and may write the same one.
+// Writes a file in chunks. Other processes and threads see the complete file or none, and may write the same file.
 class NpyWriter {
  public:
   NpyWriter(const std::string& path, const NpyArray& array);
@@ -29,7 +29,7 @@ class NpyWriter {
   void write(std::span<const T> part) {
     file_.write_all(part);
   }
-  void finish();  // when the whole array is written, in C order
+  void finish();  // call after the whole array is written, in C order
 
  private:
   OutputFile file_;

@@ -34,7 +34,7 @@ i64 RandomState::choice(std::span<const double> weights) {
   return std::upper_bound(sums.begin(), sums.end(), next_double()) - sums.begin();
 }
 
-// By inversion, as numpy: its q = 1 - p is the power of a logarithm.
+// By inversion, as in NumPy, which computes q = 1 - p as a power of a logarithm.
 bool RandomState::binomial(double p) {
   const double less = std::min(p, 1 - p);
   const bool rare = next_double() > std::exp(std::log(1 - less));
@@ -46,11 +46,11 @@ i64 RandomState::geometric(double p) { return i64(std::ceil(std::log1p(-next_dou
 void RandomState::draw_down(u32 from, std::span<u32> out) {
   for (std::size_t k = 0; k < out.size();) {
     const u32 mask = ~u32{0} >> std::countl_zero(u32(from - k));
-    const std::size_t end = std::min<std::size_t>(out.size(), from - (mask >> 1));  // the mask holds so far
+    const std::size_t end = std::min<std::size_t>(out.size(), from - (mask >> 1));  // the mask is the same up to here
     while (k < end) {
       const std::span<const u32> ahead = engine_.ahead();
       const std::size_t some = std::min(ahead.size(), end - k);
-      for (const u32 raw : ahead.first(some)) {  // no branch on the draw, which could not be foreseen
+      for (const u32 raw : ahead.first(some)) {  // without a branch on the draw, which the CPU could not predict
         const u32 value = raw & mask;
         out[k] = value;
         k += value <= from - k;

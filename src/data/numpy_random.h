@@ -1,5 +1,5 @@
-// The legacy random numbers of NumPy (numpy.random.RandomState), bit for bit: Megatron's order of documents and samples
-// hangs on them. The generator is MT19937 seeded with an integer.
+// NumPy's legacy random numbers (numpy.random.RandomState), bit for bit: Megatron's order of documents and samples
+// depends on them. The generator is MT19937 seeded with an integer.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -16,23 +16,23 @@ class RandomState {
   explicit RandomState(u32 seed) : engine_(seed) {}
 
   u32 next32() { return engine_(); }
-  u64 next64();          // the first output is the upper half
+  u64 next64();          // the first output is the high half
   double next_double();  // [0, 1) with 53 bits
 
-  // A uniform integer in [0, max]; nothing is drawn for max = 0.
+  // A uniform integer in [0, max]. max = 0 draws nothing.
   u64 interval(u64 max);
 
-  // An index of the weights, which sum up to 1, drawn by them: RandomState.choice(n, p=weights).
+  // A random index with these probabilities, which sum to 1: RandomState.choice(n, p=weights).
   i64 choice(std::span<const double> weights);
 
-  // Whether an event of probability p in [0, 1] happens: RandomState.binomial(1, p), one double.
+  // True with probability p in [0, 1]: RandomState.binomial(1, p), one double.
   bool binomial(double p);
 
-  // How many tries a success of probability p < 1/3 takes: RandomState.geometric(p).
+  // Number of trials until the first success, p < 1/3: RandomState.geometric(p).
   i64 geometric(double p);
 
-  // numpy.random.RandomState.shuffle, in place. Exchanges of some draws overlap with prefetching for the next: their
-  // addresses are random.
+  // numpy.random.RandomState.shuffle, in place. It prefetches the elements of the next draws while it swaps those of
+  // earlier ones, because their addresses are random.
   template <class T>
   void shuffle(std::span<T> values) {
     constexpr u64 kWide = u64{1} << 32;

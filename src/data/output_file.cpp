@@ -19,10 +19,11 @@ std::string unique_suffix() {
   return fmt::format(".partial-{:08x}{:08x}", random(), random());
 }
 
-// What a killed run has left is written over. The lock ends with the process; file systems without locks do without.
+// A leftover of a killed run is overwritten. The lock ends with the process. File systems without locks work without
+// one.
 OutputFile::Lock::Lock(const std::string& file) : fd_(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)) {
   check(fd_ >= 0, "cannot create {}: {}: check that its folder exists and can be written", file, std::strerror(errno));
-  struct stat opened = {}, named = {};  // another run may rename it between open() and flock()
+  struct stat opened = {}, named = {};  // another run may rename the file between open() and flock()
   ::fstat(fd_, &opened);
   if (!S_ISREG(opened.st_mode)) return;
   const bool taken = ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;

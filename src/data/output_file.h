@@ -1,5 +1,5 @@
-// A file that is written under a temporary name and takes its own name only when it is whole. So a crash or a full disk
-// never leaves a partly written file that looks finished.
+// A file with a temporary name until it is complete. So a crash or a full disk never leaves a partly written file
+// that looks complete.
 #pragma once
 #include <cstdio>
 #include <span>
@@ -9,19 +9,19 @@
 
 namespace megalith {
 
-// For OutputFile, where several threads, processes or hosts may write one file at the same time.
+// A unique suffix for OutputFile, if several threads, processes or hosts may write the same file at the same time.
 std::string unique_suffix();
 
 class OutputFile {
  public:
-  // Opens path + suffix; Error if it cannot be created, or if another OutputFile, of any process, is writing it.
-  // Processes that may write the same file at the same time need suffixes of their own.
+  // Opens path + suffix. Error if it cannot be created, or if another OutputFile, of any process, is writing it.
+  // Processes that may write the same file at the same time need different suffixes.
   explicit OutputFile(std::string path, const std::string& suffix = ".partial");
   ~OutputFile();  // removes the temporary file unless it was published
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  void write(const void* data, std::size_t bytes);  // Error naming the file when the disk is full
+  void write(const void* data, std::size_t bytes);  // Error with the file's name if the disk is full
   template <class T>
   void write_value(const T& value) {
     write(&value, sizeof value);
@@ -31,11 +31,11 @@ class OutputFile {
     write(values.data(), values.size_bytes());
   }
 
-  void close();    // everything reaches the disk; Error if it does not
-  void publish();  // after close(): renames to the final name, replacing what was there
+  void close();    // writes everything to disk; Error if that fails
+  void publish();  // after close(): renames to the final name, replacing an existing file
 
  private:
-  // Held until the file has its own name, so that no other run takes the temporary file for a leftover.
+  // Held until the rename, so that no other run takes the temporary file for a leftover.
   class Lock {
    public:
     explicit Lock(const std::string& file);

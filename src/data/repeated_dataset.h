@@ -1,4 +1,4 @@
-// A dataset read over and over, in the same order, until there are so many samples.
+// A dataset that is repeated, in the same order, up to a number of samples.
 #pragma once
 #include <memory>
 
@@ -8,7 +8,7 @@ namespace megalith {
 
 class RepeatedDataset : public Dataset {
  public:
-  // Of a dataset that is not empty.
+  // `part` must not be empty.
   RepeatedDataset(std::shared_ptr<const Dataset> part, i64 samples) : part_(std::move(part)), samples_(samples) {}
 
   i64 size() const override { return samples_; }

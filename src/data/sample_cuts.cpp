@@ -21,12 +21,12 @@ void SampleCutter::skip(i64 samples) {
   while (wanted > held - offset_) {
     wanted -= held - offset_;
     if (entry_ + 1 == stream_.documents.size()) {
-      offset_ = held - extra;  // the last sample is a partial one
+      offset_ = held - extra;  // the last sample is partial
       return;
     }
     ++entry_, offset_ = 0, held = length(entry_);
   }
-  offset_ += wanted - extra;  // the sample ends in this document, possibly with its last token
+  offset_ += wanted - extra;  // the sample ends in this document, possibly at its last token
 }
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// Where a stream of documents is cut into samples: Megatron's sample index.
+// The positions at which a stream of documents is cut into samples: Megatron's sample index.
 #pragma once
 #include <array>
 #include <span>
@@ -7,15 +7,15 @@
 
 namespace megalith {
 
-// A cut: the token `offset` of the sequence that documents[entry] names.
+// A cut before token `offset` of sequence documents[entry].
 struct SamplePosition {
   u32 entry = 0;
   i32 offset = 0;
   bool operator==(const SamplePosition&) const = default;
 };
 
-// What is cut into samples, and a sample's length. With an extra token a sample has seq_length + 1 tokens and shares
-// one with the next.
+// A stream of documents, and the length of its samples. With an extra token a sample has seq_length + 1 tokens and
+// shares one with the next.
 struct SampleStream {
   const TokenSource& source;
   std::span<const i32> documents;
@@ -23,15 +23,15 @@ struct SampleStream {
   bool add_extra_token;
 };
 
-// Moves from cut to cut. A cut is after so many tokens, wherever the earlier cuts were.
+// Moves from cut to cut. A cut depends only on the number of tokens before it.
 class SampleCutter {
  public:
-  // `from`: a cut. Lengths are fetched for `ahead` documents at once, at most kMostAhead.
+  // `from`: a cut. Lengths of `ahead` documents are read at once, at most kMostAhead.
   static constexpr std::size_t kMostAhead = 512;
   SampleCutter(const SampleStream& stream, SamplePosition from, std::size_t ahead);
 
   SamplePosition cut() const { return {u32(entry_), i32(offset_)}; }
-  void skip(i64 samples);  // after the end of the documents: stays there
+  void skip(i64 samples);  // stays at the end of the documents
 
  private:
   i64 length(std::size_t entry);
@@ -39,7 +39,7 @@ class SampleCutter {
   const SampleStream stream_;
   std::size_t entry_, ahead_;
   i64 offset_;
-  std::size_t fetched_ = 0, fetched_end_ = 0;  // entries whose lengths are in lengths_
+  std::size_t fetched_ = 0, fetched_end_ = 0;  // range of entries whose lengths are in lengths_
   std::array<i32, kMostAhead> lengths_;
 };
 

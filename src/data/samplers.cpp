@@ -30,7 +30,7 @@ class SingleSampler : public Sampler {
   }
 };
 
-// The numbers of a .npy file instead of 0, 1, 2, ...
+// Reads sample indices from a .npy file instead of 0, 1, 2, ...
 class ExternalSampler : public SingleSampler {
  public:
   explicit ExternalSampler(const SamplerConfig& config)
@@ -93,7 +93,8 @@ class CyclicSampler : public Sampler {
   }
 
  private:
-  // Sharded: a permutation of this rank's bucket. Unsharded: one of the whole dataset, which ranks take in turn.
+  // Sharded: a permutation of this rank's part. Unsharded: one of the whole dataset, whose entries go to the ranks in
+  // turn.
   std::vector<i64> order_of(i64 epoch) const {
     const i64 per_rank = config_.total_samples / chunk() * config_.micro_batch_size;
     const i64 all = config_.total_samples / config_.micro_batch_size * config_.micro_batch_size;

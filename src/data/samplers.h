@@ -1,5 +1,5 @@
-// The samples that a data-parallel rank reads next, computed from the number of samples that all ranks have consumed.
-// There is no other state, so training resumes from that number alone.
+// The next samples of a data-parallel rank, computed from the number of samples that all ranks have consumed. There
+// is no other state, so this number is enough to resume.
 #pragma once
 #include <memory>
 #include <string>
@@ -13,22 +13,22 @@ enum class SamplerType : u8 { single, cyclic, external };
 
 struct SamplerConfig {
   SamplerType type = SamplerType::single;
-  i64 total_samples = 0;     // of the dataset
+  i64 total_samples = 0;     // size of the dataset
   i64 consumed_samples = 0;  // by all ranks
   i64 micro_batch_size = 1;
   i64 data_parallel_rank = 0;
   i64 data_parallel_size = 1;
-  bool data_sharding = true;  // cyclic only: each rank keeps to its own part of the dataset
-  std::string order_file{};   // external only: .npy of int64 sample numbers
-  bool fills_last = false;    // single only: the last chunk may be incomplete, filled with -1
+  bool data_sharding = true;  // cyclic only: each rank has its own part of the dataset
+  std::string order_file{};   // external only: .npy of int64 sample indices
+  bool fills_last = false;    // single only: the last chunk may be incomplete; it is filled with -1
 };
 
 class Sampler {
  public:
   virtual ~Sampler() = default;
 
-  // The micro_batch_size indices of this rank's next micro batch (-1: none); moves on by micro_batch_size *
-  // data_parallel_size. Error if the dataset is used up (single).
+  // The micro_batch_size indices of this rank's next micro-batch (-1: none). Advances by micro_batch_size *
+  // data_parallel_size samples. Error if a single dataset is exhausted.
   virtual std::vector<i64> next() = 0;
 
   i64 consumed_samples() const { return config_.consumed_samples; }
@@ -41,9 +41,9 @@ class Sampler {
   SamplerConfig config_;
 };
 
-// single: samples in order, chunk after chunk of all ranks' micro batches, an incomplete last chunk left out or filled.
-// cyclic: without end, in an order that is drawn anew for every epoch. external: as single, of the numbers in the order
-// file, which may leave out and repeat samples. Error if the sizes make no sense or the order file does not fit.
+// single: samples in order, in chunks of all ranks' micro-batches; an incomplete last chunk is dropped or filled.
+// cyclic: endless, with a new order for each epoch. external: like single, but with the indices of the order file,
+// which may omit and repeat samples. Error if the sizes or the order file are invalid.
 std::unique_ptr<Sampler> make_sampler(const SamplerConfig& config);
 
 }  // namespace megalith

@@ -28,7 +28,7 @@ class MapBuilder {
       const i64 remaining = end - s - 1, count = s + 1 - first;
       if (remaining > 0 && (length < target || remaining == 1 || count < request_.min_sentences)) continue;
       spans_.push_back({u32(first), u32(s + 1), u32(target)});
-      first = s + 1, length = 0, target = draw_target();  // also behind the last one of the document
+      first = s + 1, length = 0, target = draw_target();  // also after the last sentence of the document
     }
   }
 

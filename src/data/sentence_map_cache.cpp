@@ -36,7 +36,7 @@ bool fits(std::span<const SentenceSpan> spans, const std::vector<i64>& begins, c
   });
 }
 
-// How many samples there are is known by the file's size alone.
+// The file's size gives the number of samples.
 std::shared_ptr<const MappedFile> map_spans(const std::string& path, NpyArray& array) {
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);

@@ -1,5 +1,5 @@
-// Maps of sentences kept on disk under --data-cache-path, so that the ranks of a host, and later runs, share one. The
-// files' form is ours: "<u4" [samples, 3].
+// Sentence maps on disk under --data-cache-path, so that the ranks of a host, and later runs, share them. The format
+// is ours: "<u4" [samples, 3].
 #pragma once
 #include <string>
 
@@ -8,8 +8,8 @@
 
 namespace megalith {
 
-// The map from the folder's file, which is then mapped; it is built where it is missing, older than the data or unfit
-// for them. Without a folder (""), or with a warning where it cannot be written, in memory.
+// Maps the file of the folder. Builds it first if it is missing, older than the data, or does not fit the data.
+// Without a folder ("") the map is in memory; also, with a warning, if the folder is not writable.
 StoredArray<SentenceSpan> load_or_build_sentence_map(const TokenSource& sentences,
                                                      const std::vector<i64>& document_begins,
                                                      const SentenceMapRequest& request, const std::string& folder);

@@ -86,7 +86,7 @@ void SftDataset::get(i64 i, const SampleRow& row) const {
   const std::span<i32> position_ids = row.ints("position_ids"), starts = row.ints("document_starts");
   const std::span<float> loss_mask = row.floats("loss_mask");
   i64 at = 0;
-  const auto mark = [&](i64 count) {  // positions and start of a document at `at`
+  const auto mark = [&](i64 count) {  // writes the positions and document start of the conversation at `at`
     std::iota(position_ids.begin() + at, position_ids.begin() + at + count, 0);
     if (!starts.empty()) std::fill_n(starts.begin() + at, count, i32(at));
   };

@@ -17,7 +17,7 @@ class Builder {
   Builder(const DataConfig& config, const ReadConversations& read, const TellReport& tell)
       : config_(config), read_(read), tell_(tell) {}
 
-  // Of files that the split shares with others by `split_text`, or has alone (empty).
+  // Files that the split shares with other splits, by `split_text`, or has alone (empty).
   std::shared_ptr<const Dataset> build(const Blend& blend, Split split, const std::string& split_text,
                                        std::optional<i64> samples) {
     SplitMatrix matrix;

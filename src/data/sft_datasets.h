@@ -1,4 +1,4 @@
-// From files of chats to the train, valid and test sets of --sft.
+// Builds the train, valid and test sets of --sft from files of chats.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,7 +13,7 @@ using ReadConversations = std::function<std::shared_ptr<const Conversations>(con
 using TellReport = std::function<void(Split split, const SftReport& report)>;
 
 // Data flags have the same meaning as for text: --data-path with --split, or paths for each split, with or without
-// weights. But `read` reads the files, each once. `tell` is called for each set. Error as build_datasets.
+// weights. `read` reads a file, once each. `tell` is called for each set. Error: see build_datasets.
 Datasets build_sft_datasets(const DataConfig& config, const SampleCounts& counts, const ReadConversations& read,
                             const TellReport& tell);
 

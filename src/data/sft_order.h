@@ -1,4 +1,4 @@
-// Which conversations an epoch takes, in which order.
+// The conversations of an epoch, and their order.
 #pragma once
 #include <vector>
 
@@ -28,9 +28,9 @@ class SftOrder {
   i32 next_of(std::size_t file);
 
   std::vector<SftShare> shares_;
-  std::vector<i64> take_;                   // conversations of each file in an epoch
-  std::vector<std::vector<i32>> shuffled_;  // of each file
-  std::vector<std::size_t> used_;           // of each file, of its shuffled ones
+  std::vector<i64> take_;                   // conversations of each file per epoch
+  std::vector<std::vector<i32>> shuffled_;  // order of each file's conversations
+  std::vector<std::size_t> used_;           // next position in each file's order
   RandomState random_;
 };
 

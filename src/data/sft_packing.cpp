@@ -9,14 +9,15 @@ namespace megalith {
 
 namespace {
 
-// The room left in n bins; finds the first with enough of it. A tree of maxima: the children of node i are 2i and 2i+1.
+// The free space of n bins. Finds the first bin with enough of it, by a tree of maxima: the children of node i are 2i
+// and 2i+1.
 class Room {
  public:
   Room(std::size_t bins, i64 capacity) : leaves_(std::bit_ceil(std::max<std::size_t>(bins, 1))) {
     room_.assign(2 * leaves_, capacity);
   }
 
-  // The first bin with room for `length`; takes the room.
+  // Uses space of the first bin with at least `length` free, and returns the bin.
   std::size_t take(i64 length) {
     std::size_t node = 1;
     while (node < leaves_) node = 2 * node + (room_[2 * node] < length);

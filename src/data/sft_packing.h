@@ -1,4 +1,4 @@
-// Which conversations share a sample.
+// Packs conversations into samples.
 #pragma once
 #include <span>
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace megalith {
 
-// First fit: each length, in the given order, goes into the first bin that has room for it, else into a new bin.
-// Lengths are 1 to capacity. Bins contain indices into `lengths`, ascending. O(n log n).
+// First fit: each length, in the given order, goes into the first bin with enough space, else into a new bin. Lengths
+// are 1 to capacity. Bins contain indices into `lengths`, ascending. O(n log n).
 std::vector<std::vector<i32>> pack_first_fit(std::span<const i64> lengths, i64 capacity);
 
 }  // namespace megalith

@@ -13,7 +13,8 @@ namespace megalith {
 namespace {
 
 std::vector<double> numbers_of(const std::string& text) {
-  constexpr std::string_view kNumber = "0123456789.", kSeparators = ",/ \t'\"";  // quotes: of scripts that quote twice
+  // Quotes: from scripts that quote twice.
+  constexpr std::string_view kNumber = "0123456789.", kSeparators = ",/ \t'\"";
   std::vector<double> numbers;
   for (std::size_t i = 0; i < text.size();) {
     if (kSeparators.find(text[i]) != std::string_view::npos) {
@@ -51,7 +52,7 @@ SplitMatrix parse_split(const std::string& text) {
 
 SplitRanges split_ranges(const SplitMatrix& matrix, i64 elements) {
   const auto bound = [&](double fraction) {
-    return std::min(elements, i64(std::nearbyint(fraction * double(elements))));  // default mode: half to even
+    return std::min(elements, i64(std::nearbyint(fraction * double(elements))));  // rounds half to even
   };
   SplitRanges ranges;
   for (int i = 0; i < 3; ++i)

@@ -1,4 +1,4 @@
-// --split: how the sequences of a dataset are cut into train, valid and test.
+// --split: divides the sequences of a dataset into train, valid and test.
 #pragma once
 #include <array>
 #include <optional>
@@ -22,7 +22,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// Per split the fractions [begin, end) of the dataset, or nothing where the split has weight zero.
+// For each split the fractions [begin, end) of the dataset; empty for weight zero.
 struct Fraction {
   double begin = 0, end = 0;
   bool operator==(const Fraction&) const = default;
@@ -31,10 +31,10 @@ using SplitMatrix = std::array<std::optional<Fraction>, 3>;
 using SplitRanges = std::array<std::optional<Range>, 3>;
 
 // "969, 30, 1" -> {(0, 0.969), (0.969, 0.999), (0.999, 1)}. One to three numbers; missing ones are 0. Error if there
-// are more, if one is not a number or if all are 0.
+// are more, if one is not a number, or if all are 0.
 SplitMatrix parse_split(const std::string& text);
 
-// Cuts 0..elements-1; bounds are rounded half to even as Python's round does.
+// Divides 0..elements-1; bounds are rounded half to even, like Python's round.
 SplitRanges split_ranges(const SplitMatrix& matrix, i64 elements);
 
 }  // namespace megalith

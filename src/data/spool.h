@@ -1,5 +1,5 @@
-// Numbers that are appended now and read once, in order, later. Few are kept in memory; of more, all but the last ones
-// lie in a file without a name, which is gone with the process. So memory does not grow with their count.
+// Numbers that are appended now and read once, in order, later. Memory holds only the last ones; the others are in an
+// unnamed file, which is deleted with the process. So memory does not grow with their count.
 #pragma once
 #include <cstdio>
 #include <memory>
@@ -11,15 +11,15 @@
 
 namespace megalith {
 
-// Bytes behind one another in a file that has no name any more.
+// A byte stream in an unnamed file.
 class SpoolFile {
  public:
-  // path: free for use; the file is made there by the first append.
+  // `path` must be unused: the first append creates the file there, and removes its name.
   explicit SpoolFile(std::string path) : path_(std::move(path)) {}
 
-  void append(const void* data, std::size_t bytes);  // Error naming the path when the disk is full
-  void rewind();                                     // after the last append, before the first read
-  void read(void* data, std::size_t bytes);          // Error if they are not there
+  void append(const void* data, std::size_t bytes);  // Error with the path if the disk is full
+  void rewind();                                     // call after the last append and before the first read
+  void read(void* data, std::size_t bytes);          // Error if there are fewer bytes
 
  private:
   struct Close {
@@ -44,7 +44,7 @@ class Spool {
   }
   i64 size() const { return size_; }
 
-  // Calls f(std::span<const T>) for all of them, in order. Nothing can be pushed after that.
+  // Calls f(std::span<const T>) for all numbers, in order. After that no more can be appended.
   template <class F>
   void read(F&& f) {
     std::vector<T> block(kBlock);

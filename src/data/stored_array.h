@@ -16,7 +16,7 @@ class StoredArray {
     const auto owner = std::make_shared<const std::vector<T>>(std::move(values));
     values_ = *owner, owner_ = owner;
   }
-  // From byte `offset`, a multiple of alignof(T), to the file's end.
+  // The array from byte `offset`, a multiple of alignof(T), to the end of the file.
   StoredArray(std::shared_ptr<const MappedFile> file, i64 offset)
       : values_(reinterpret_cast<const T*>(file->bytes().data() + offset),
                 std::size_t(file->size() - offset) / sizeof(T)),

@@ -1,5 +1,5 @@
-// Samples for T5: runs of words are replaced by sentinels in the encoder's text, and the decoder says what they were.
-// After Megatron's T5MaskedWordPieceDataset.
+// Samples for T5: runs of words in the encoder's text are replaced by sentinels, and the decoder predicts these
+// words. After Megatron's T5MaskedWordPieceDataset.
 #pragma once
 #include <memory>
 
@@ -13,27 +13,28 @@ struct T5Config {
   u32 seed = 1234;
   i32 bos = 0, eos = 0, pad = 0;
   std::vector<i32> sentinels = {};  // one for each masked run of a sample
-  std::vector<i32> kept = {};       // never masked: [CLS] and [SEP], which a text may hold
+  std::vector<i32> kept = {};       // ids that are never masked, such as [CLS] and [SEP]
   MaskingConfig masking{.max_ngram = 10, .geometric = true};
-  std::string cache_path = {};  // where the map of sentences is kept; empty: nowhere
+  std::string cache_path = {};  // directory for the cached sentence map; empty: not cached
 };
 
 struct T5Sample {
   std::vector<i32> encoder_text, encoder_mask;                     // [seq_length]
-  std::vector<i32> decoder_text, decoder_mask, labels, loss_mask;  // [seq_length_decoder]; labels: -1 behind the end
+  std::vector<i32> decoder_text, decoder_mask, labels, loss_mask;  // [seq_length_decoder]; labels: -1 after the end
   bool is_truncated = false;
   bool operator==(const T5Sample&) const = default;
 };
 
 class T5Dataset {
  public:
-  // `document_begins` as for build_sentence_map. samples: nothing for one epoch.
+  // `document_begins`: see build_sentence_map. samples: empty for one epoch.
   T5Dataset(std::shared_ptr<const TokenSource> sentences, const std::vector<i64>& document_begins,
             std::optional<i64> samples, T5Config config);
 
   i64 size() const { return i64(map_.size()); }
   std::span<const SentenceSpan> map() const { return map_.all(); }
-  // Error if there is no such sample, if it needs more sentinels than exist, or if it does not fit into the decoder.
+  // Error if i is out of range, if the sample needs more sentinels than exist, or if it does not fit into the
+  // decoder.
   T5Sample get(i64 i) const;
 
  private:

@@ -1,7 +1,7 @@
 // Samples of T5 as arrays of a batch (models/t5/t5.h):
 //   tokens                  i32 [s]   the encoder's text
-//   lengths                 i32       its tokens before the padding
-//   decoder_tokens, labels  i32 [s']  the decoder's text; labels are -1 behind the end
+//   lengths                 i32       number of its tokens before the padding
+//   decoder_tokens, labels  i32 [s']  the decoder's text; labels are -1 after the end
 //   loss_mask               f32 [s']  1 where the label counts
 #pragma once
 #include <memory>
@@ -13,7 +13,7 @@ namespace megalith {
 
 class T5Samples final : public Dataset {
  public:
-  // `document_begins` and `samples` as for T5Dataset. Ids from `vocab_size` on are an Error, as they are read.
+  // `document_begins` and `samples`: see T5Dataset. Error at a read if an id is `vocab_size` or more.
   T5Samples(std::shared_ptr<const TokenSource> sentences, const std::vector<i64>& document_begins,
             std::optional<i64> samples, const T5Config& config, i64 vocab_size);
 

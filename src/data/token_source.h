@@ -1,4 +1,4 @@
-// Where sequences of tokens come from: files, or made up. Immutable, so that threads may read at the same time.
+// A source of token sequences: files, or generated. Immutable, so several threads may read it.
 #pragma once
 #include <span>
 #include <string>
@@ -20,10 +20,10 @@ class TokenSource {
     for (std::size_t i = 0; i < sequences.size(); ++i) out[i] = i32(length(sequences[i]));
   }
 
-  // Byte offset of a sequence's token in the token file; -1: there is no such file.
+  // Byte offset of a sequence's token in the token file; -1: there is no file.
   virtual i64 byte_of(i64 /*sequence*/, i64 /*token*/) const { return -1; }
 
-  // Tokens offset .. offset + out.size() - 1 of a sequence. Error if they are not all there.
+  // Tokens offset .. offset + out.size() - 1 of a sequence. Error if the range is not inside the sequence.
   virtual void read(i64 sequence, i64 offset, std::span<i32> out) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// The element types of an indexed dataset, with the codes that its header holds.
+// The element types of an indexed dataset, with their codes in the header.
 #pragma once
 #include <string_view>
 
@@ -18,7 +18,7 @@ constexpr std::string_view name_of(TokenType t) {
   return names[int(t) - 1];
 }
 
-// What preprocess-data writes: uint16 below 65500 tokens, int32 for more and for a vocabulary of unknown size (0).
+// The type that preprocess-data writes: uint16 below 65500 tokens; int32 for more, and for an unknown size (0).
 constexpr TokenType token_type_for_vocab(i64 vocab_size) {
   return vocab_size > 0 && vocab_size < 65500 ? TokenType::uint16 : TokenType::int32;
 }

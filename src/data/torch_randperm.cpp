@@ -7,7 +7,7 @@
 namespace megalith {
 namespace {
 
-constexpr i64 kLargest32BitDraw = 0xffffffffll / 20;  // from here on PyTorch draws 64 bits and walks upwards
+constexpr i64 kLargest32BitDraw = 0xffffffffll / 20;  // from this size on PyTorch draws 64 bits and iterates upwards
 
 }  // namespace
 

@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// A permutation of 0..n-1, as torch.randperm(n, generator=torch.Generator().manual_seed(seed)) gives it.
+// The same permutation of 0..n-1 as torch.randperm(n, generator=torch.Generator().manual_seed(seed)).
 std::vector<i64> torch_randperm(i64 n, u64 seed);
 
 }  // namespace megalith

@@ -7,7 +7,7 @@
 
 namespace megalith {
 
-static constexpr i64 kBits = 64;  // that one hash gives
+static constexpr i64 kBits = 64;  // per hash
 
 BagSketch::BagSketch(i64 size, i64 most_tokens) : size_(size) {
   check(size >= kBits && size % kBits == 0, "points of {} numbers: want a multiple of {}", size, kBits);

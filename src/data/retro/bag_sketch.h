@@ -1,6 +1,6 @@
-// A chunk as a point: the sum over its tokens of vectors of +1 and -1, which are drawn from the tokens' ids. The square
-// of the distance of two points, divided by their size, estimates how many tokens one chunk has and the other lacks.
-// All is whole numbers, so that no order of sums matters.
+// Maps a chunk to a point: the sum, over its tokens, of vectors of +1 and -1 that are drawn from the token's id. The
+// squared distance of two points, divided by their size, estimates how many tokens are in only one of the chunks. All
+// values are integers, so the order of sums does not matter.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,7 +14,7 @@ using i16 = std::int16_t;
 
 class BagSketch {
  public:
-  // `size`: of a point, a multiple of 64. Error if points of so many tokens are too far apart to count.
+  // `size`: numbers in a point, a multiple of 64. Error if distances between points of `most_tokens` tokens overflow.
   BagSketch(i64 size, i64 most_tokens);
 
   i64 size() const { return size_; }

@@ -1,6 +1,6 @@
-// The chunks of a corpus that neighbours are looked for in: each document, without the end of document at its end, cut
-// into chunks of equal length, the last one shorter. In a file, chunks.npy: u32 [chunks, 3], of each chunk its
-// document, its first token in it, and the token behind its last.
+// The chunks of a corpus in which neighbors are searched. Each document, without its end-of-document token, is cut
+// into chunks of equal length; the last one may be shorter. File chunks.npy: u32 [chunks, 3]: document, first token,
+// and end of each chunk.
 #pragma once
 #include <memory>
 #include <string>
@@ -13,9 +13,9 @@ namespace megalith {
 
 class ChunkDatabase {
  public:
-  // Over these documents of a source. `eod`: -1: there is none.
+  // Cuts these documents of a source. `eod`: -1: there is none.
   static ChunkDatabase cut(std::shared_ptr<const TokenSource> source, Range documents, i64 chunk_length, i64 eod);
-  // Of a file. Error, naming it, if it does not hold `chunks` chunks of the source.
+  // Opens a file. Error, with its name, if it does not have `chunks` chunks of the source.
   static ChunkDatabase open(const std::string& path, i64 chunks, std::shared_ptr<const TokenSource> source);
   void save(const std::string& path) const;
 
@@ -26,7 +26,7 @@ class ChunkDatabase {
 
   // A chunk's tokens.
   std::vector<i32> tokens(i64 chunk) const;
-  // The chunk and the text after it in its document, up to so many chunks in total; padded with `pad`.
+  // The chunk and the following text of its document, at most `count` chunks; padded with `pad`.
   void read(i64 chunk, i64 count, i32 pad, std::span<i32> out) const;
 
  private:

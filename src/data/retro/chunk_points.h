@@ -1,4 +1,4 @@
-// Chunks of a database as points.
+// Points of a database's chunks.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace megalith {
 
-// Of chunks [begin, end), row after row. Threads share them.
+// The points of chunks [begin, end), one row each. Computed by several threads.
 std::vector<i16> points_of(const ChunkDatabase& database, i64 begin, i64 end, const BagSketch& sketch);
 
 }  // namespace megalith

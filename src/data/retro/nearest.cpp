@@ -7,7 +7,7 @@
 
 namespace megalith {
 
-static constexpr i64 kPointsAtOnce = 256;  // stay in cache while queries pass
+static constexpr i64 kPointsAtOnce = 256;  // this many points stay in cache for all queries
 
 struct NearestPoints::Added {
   std::span<const i16> points;
@@ -46,7 +46,7 @@ void NearestPoints::insert(i64 q, const Near& found) {
   if (i64(best.size()) > keep_) best.pop_back();
 }
 
-// Query q against the points [begin, end); product(p): of the two.
+// Compares query q with the points [begin, end); product(p): dot product with point p.
 template <class Product>
 void NearestPoints::hold(const Added& added, i64 q, i64 begin, i64 end, const Product& product) {
   constexpr i64 kFar = std::numeric_limits<i64>::max();

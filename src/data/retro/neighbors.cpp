@@ -16,9 +16,10 @@ namespace megalith {
 namespace {
 
 constexpr i64 kQueriesAtOnce = i64{1} << 16, kPointsInMemory = i64{1} << 13;
-constexpr i64 kAsked = 10;  // of an index, for each one that is kept: some are of the sample's documents
+// Points requested for each neighbor that is kept, because some belong to the sample's own documents.
+constexpr i64 kAsked = 10;
 
-// The queries of some samples, and the documents that each sample has tokens of.
+// The queries of some samples, and the documents from which each sample has tokens.
 struct Queries {
   std::vector<i16> points;
   std::vector<std::vector<i64>> documents;
@@ -40,7 +41,7 @@ Queries queries_of(const GptDataset& samples, i64 begin, i64 end, const Neighbor
   return out;
 }
 
-// Whether a chunk may be a neighbour of a query.
+// Whether a chunk is allowed as a neighbor of a query.
 bool may_be_near(const Queries& asked, i64 query, i64 chunk, i64 chunks_of_sample, const NeighborSearch& s) {
   return !std::ranges::binary_search(asked.documents[std::size_t(query / chunks_of_sample)],
                                      s.database.document(chunk));
@@ -57,7 +58,7 @@ std::vector<i64> neighbors_of(Queries asked, i64 chunks_of_sample, const Neighbo
   return out;
 }
 
-// Asks for more points until enough of them are not of the sample's documents.
+// Requests more points until enough of them are from other documents than the sample.
 std::vector<i64> neighbors_in(const PointIndex& index, const Queries& asked, i64 chunks_of_sample,
                               const NeighborSearch& s, i64 point_size) {
   const i64 queries = i64(asked.points.size()) / point_size;

@@ -4,7 +4,7 @@
 
 namespace megalith {
 
-// Whole numbers up to these have a value of their own in bf16 and f32.
+// Up to these, all integers are exact in bf16 and in f32.
 static constexpr i64 kWholeInBf16 = 256, kWholeInF32 = i64{1} << 24;
 
 i64 largest_of(std::span<const i16> numbers) {

@@ -1,4 +1,4 @@
-// Products of blocks of points by a device, which NearestPoints asks for.
+// Products of blocks of points on a device, for NearestPoints.
 #pragma once
 #include <span>
 
@@ -9,19 +9,19 @@ namespace megalith {
 class PointProducts {
  public:
   virtual ~PointProducts() = default;
-  virtual i64 most_queries() const = 0;  // of one call
+  virtual i64 most_queries() const = 0;  // limit of one call
   virtual i64 most_points() const = 0;
-  // The points of the calls that follow: rows of numbers, at most so many.
+  // Sets the points of the following calls: rows of numbers, at most most_points() of them.
   virtual void set_points(std::span<const i16> points) = 0;
-  // Their products with the queries, [queries, most_points()]: columns behind the last point mean nothing. They stay
-  // until the next call.
+  // Products of the points with the queries, [queries, most_points()]. Columns after the last point are undefined.
+  // The result is valid until the next call.
   virtual std::span<const float> multiply(std::span<const i16> queries) = 0;
 };
 
-// The largest number, whatever its sign.
+// The largest absolute value.
 i64 largest_of(std::span<const i16> numbers);
-// Whether products of points of `size` numbers, up to `a` and `b`, are exact from bf16 with sums in f32. Then each
-// number has a bf16 of its own, and all sums are whole numbers of f32 in whatever order.
+// Whether products of points of `size` numbers, up to `a` and `b`, are exact in bf16 with f32 sums. Then each number
+// is exact in bf16, and all partial sums are integers that are exact in f32, in any order.
 bool has_exact_products(i64 size, i64 a, i64 b);
 
 }  // namespace megalith

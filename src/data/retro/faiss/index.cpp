@@ -54,21 +54,21 @@ class FaissIndex final : public PointIndex {
   void add(std::span<const i16> points) override {
     const auto to_all = [&] { index_->add(i64(points.size()) / size_, floats_of(points).data()); };
     if (links_of(index_.get()) == nullptr) return told(to_all);
-    const OneThread one;  // links depend on the order of points
+    const OneThread one;  // in HNSW, links depend on the order in which points are added
     told(to_all);
   }
 
-  // One query at a time: sums of matrix products may depend on how many rows a matrix has.
+  // One query at a time: the sums of a matrix product may depend on the number of rows.
   std::vector<i64> near(std::span<const i16> query, i64 count) const override {
     const OneThread one;
     std::vector<i64> out(std::size_t(count), -1);
     std::vector<float> distances(out.size());
     told([&] { index_->search(1, floats_of(query).data(), count, distances.data(), out.data()); });
-    // Of equal distances the first point is nearer, as in the exact search.
+    // At equal distances the lower index comes first, as in the exact search.
     for (std::size_t begin = 0, end = 0; begin < out.size() && out[begin] >= 0; begin = end) {
       while (end < out.size() && out[end] >= 0 && distances[end] == distances[begin]) ++end;
       std::sort(out.begin() + std::ptrdiff_t(begin), out.begin() + std::ptrdiff_t(end));
-      if (end == begin) break;  // a distance that is no number
+      if (end == begin) break;  // NaN
     }
     return out;
   }
@@ -89,7 +89,7 @@ class FaissIndex final : public PointIndex {
     if (links != nullptr) links->hnsw.efSearch = int(config_.explored);
   }
 
-  // What faiss throws is an Error to the user; it has several lines at times.
+  // Converts exceptions of faiss, whose texts may have several lines, to an Error.
   template <class F>
   void told(const F& f, const LearningWatch* watch = nullptr) const {
     try {

@@ -12,7 +12,7 @@ constexpr const char* kServed =
     "served are Flat, SQ4, SQ6, SQ8, SQfp16, PQ<m> and PQ<m>x<bits>, each alone or behind IVF<lists> or "
     "IVF<lists>_HNSW<links>, and HNSW<links>; before any of them PCA<size>, OPQ<m> or OPQ<m>_<size>";
 
-// A number of the description, from `low` to `high`; `fallback` where it is left out.
+// A number of the description, between `low` and `high`; `fallback` if it is missing.
 i64 index_number(const std::string& description, const std::ssub_match& word, i64 low, i64 high, i64 fallback = 0) {
   if (!word.matched) return fallback;
   const i64 n = word.length() > 9 ? high + 1 : std::stoll(word.str());
@@ -28,7 +28,8 @@ void check_divides(const std::string& description, i64 codes, i64 size) {
 
 constexpr i64 kMostLists = 1 << 24, kMostLinks = 512, kCodeBits = 8;
 
-// The transformation that stands before an index; `size` becomes that of its points. Returns what it learns from.
+// Parses the transformation before an index, and sets `size` to the size of its points. Returns how many points it
+// needs for training.
 i64 read_turn(const std::string& description, std::string& rest, i64& size) {
   static const std::regex turn("(?:PCA([0-9]+)|OPQ([0-9]+)(?:_([0-9]+))?),(.*)");
   std::smatch words;

@@ -1,4 +1,4 @@
-// Which of faiss's indexes are served: those whose learning ends and whose bytes do not depend on threads.
+// The supported faiss indexes: their training ends, and their bytes do not depend on threads.
 #pragma once
 #include <string>
 
@@ -6,8 +6,8 @@
 
 namespace megalith {
 
-// How many points an index of points of `size` numbers learns from at least. Error, in one line, if `description` is
-// not served.
+// The minimum number of training points for an index of points of `size` numbers. Error, in one line, if
+// `description` is not supported.
 i64 least_learned(const std::string& description, i64 size);
 
 }  // namespace megalith

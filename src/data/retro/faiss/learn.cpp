@@ -1,9 +1,10 @@
-// faiss's ways where they would take too long, print warnings or depend on threads:
-// - Product quantizers sort their codes by simulated annealing, 500,000 moves twice for each code, for a filter of
-//   "polysemous" searches. No search here has it.
-// - OPQ clusters 65,536 points 50 times. A quarter of both is enough for points that are sums of random signs.
-// - Threads wait for each other after each of many small steps, longer than the steps take: of few points one learns.
-// - Links of HNSW depend on the order in which threads add points.
+// Replaces steps of faiss's training that take too long, print warnings or depend on threads:
+//   - Product quantizers sort their codes by simulated annealing, 500,000 moves twice for each code. Only
+//     "polysemous" searches need that, and they are not used here.
+//   - OPQ clusters 65,536 points 50 times. A quarter of both is enough for points that are sums of random signs.
+//   - After each of many small steps threads wait for each other, longer than the steps take. So one thread
+//     trains on few points.
+//   - HNSW links depend on the order in which threads add points.
 #include "data/retro/faiss/learn.h"
 
 #include <faiss/Clustering.h>
@@ -21,14 +22,14 @@
 namespace megalith {
 namespace {
 
-constexpr int kRounds = 10, kPointsOfACode = 64;  // of product quantizers; faiss's are 25 and 256
+constexpr int kRounds = 10, kPointsOfACode = 64;  // of product quantizers; faiss uses 25 and 256
 constexpr i64 kNumbersOfThreads = 1 << 22;
 constexpr int kTurns = 12, kTurnedPoints = 16384;
 
 void shorten(faiss::ProductQuantizer& codes) {
   codes.cp.niter = kRounds;
   codes.cp.max_points_per_centroid = kPointsOfACode;
-  codes.cp.min_points_per_centroid = 1;  // of fewer faiss warns on stderr
+  codes.cp.min_points_per_centroid = 1;  // with fewer points faiss prints a warning to stderr
 }
 
 void learn_turn(faiss::VectorTransform& turn, i64 n, const float* points) {
@@ -44,7 +45,7 @@ void learn_turn(faiss::VectorTransform& turn, i64 n, const float* points) {
   opq->pq = nullptr;
 }
 
-// Centroids that links lead to: all threads cluster the points, one makes the links.
+// Trains the centroids of an HNSW coarse quantizer: all threads cluster the points, one thread makes the links.
 void learn_centroids(faiss::IndexIVF& lists, i64 n, const float* points) {
   if (dynamic_cast<faiss::IndexHNSW*>(lists.quantizer) == nullptr) return;
   faiss::Clustering clusters(lists.d, int(lists.nlist), lists.cp);

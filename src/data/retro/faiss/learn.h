@@ -1,4 +1,4 @@
-// How an index of faiss learns. It has the bytes of one thread with any number of them.
+// Trains a faiss index. Its bytes are those of one thread, for any number of threads.
 #pragma once
 #include <faiss/Index.h>
 #include <omp.h>
@@ -7,7 +7,7 @@
 
 namespace megalith {
 
-// While it lives, the loops of faiss that this thread starts have one thread.
+// During its lifetime the faiss loops of this thread use one thread.
 class OneThread {
  public:
   OneThread() { omp_set_num_threads(1); }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kBetweenLines = 30;
 
-// faiss asks it in each round of a clustering.
+// faiss calls it in each round of a clustering.
 class Asked final : public faiss::InterruptCallback {
  public:
   Asked(std::string description, double end) : description_(std::move(description)), end_(end) {}

@@ -1,5 +1,5 @@
-// While it lives, faiss's learning says now and then how long it has taken, and ends when its time is over. There is
-// one at a time.
+// During its lifetime faiss's training logs its duration from time to time, and ends at the time limit. Only one may
+// exist at a time.
 #pragma once
 #include <string>
 
@@ -7,12 +7,12 @@ namespace megalith {
 
 class LearningWatch {
  public:
-  LearningWatch(const std::string& description, double limit_seconds);  // 0: any time
+  LearningWatch(const std::string& description, double limit_seconds);  // 0: no limit
   ~LearningWatch();
   LearningWatch(const LearningWatch&) = delete;
   LearningWatch& operator=(const LearningWatch&) = delete;
 
-  bool is_over() const;  // so faiss has thrown
+  bool is_over() const;  // whether the limit was exceeded, so that faiss has thrown
 
  private:
   const double end_;  // 0: none
