@@ -30,17 +30,18 @@ struct RetroBuildFlags {
 void list_fields(RetroBuildFlags& c, config::FieldList& f) {
   f.group("Neighbours: megalith retro build [these flags] [the flags of pretrain-retro]");
   f.add("retro-database-path", c.database_path,
-        "Dataset whose chunks are the database; left out: the training documents of --data-path.")
+        "Dataset whose chunks are the database. Default: the training documents of --data-path.")
       .shown_as("PREFIX");
-  f.add("retro-point-size", c.point_size, "Numbers of the point that stands for a chunk, a multiple of 64.");
-  f.add("retro-query-num-neighbors-save", c.keep, "Neighbours of each chunk that the files keep.");
+  f.add("retro-point-size", c.point_size, "Size of the vector of a chunk, a multiple of 64.");
+  f.add("retro-query-num-neighbors-save", c.keep, "Neighbours of each chunk in the files.");
   f.add("retro-index-str", c.index.description,
-        "Search by an approximate index: what faiss's index_factory makes, as IVF4096,Flat. Left out: exactly.")
+        "Search with an approximate faiss index, in the syntax of index_factory, such as IVF4096,Flat. Default: exact "
+        "search.")
       .shown_as("INDEX");
-  f.add("retro-index-ntrain", c.learned, "Chunks that the index learns from, at most.");
-  f.add("retro-index-learn-mins", c.learn_minutes, "Minutes that the index may learn for. 0: any time.");
-  f.add("retro-query-nprobe", c.index.probes, "Lists of an inverted file that a search looks into.");
-  f.add("retro-query-ef-search", c.index.explored, "Points of a graph of links (HNSW) that a search keeps in view.");
+  f.add("retro-index-ntrain", c.learned, "Maximum number of chunks to train the index with.");
+  f.add("retro-index-learn-mins", c.learn_minutes, "Time limit of the index's training, in minutes. 0: none.");
+  f.add("retro-query-nprobe", c.index.probes, "Inverted lists that a search reads.");
+  f.add("retro-query-ef-search", c.index.explored, "HNSW candidates that a search keeps (efSearch).");
   list_fields(c.options, f);
 }
 
@@ -58,9 +59,8 @@ void settle(Options& o) {
 
 std::string prefix_of(const Options& o) {
   const DataConfig& d = o.data;
-  check(
-      !d.mock_data && d.data_path.size() == 1,
-      "retro build reads one dataset: give --data-path PREFIX, of several what megalith merge-datasets makes of them");
+  check(!d.mock_data && d.data_path.size() == 1,
+        "retro build reads one dataset: give --data-path PREFIX; to combine several, use megalith merge-datasets");
   return d.data_path[0];
 }
 
@@ -79,7 +79,7 @@ ChunkDatabase make_database(const RetroBuildFlags& flags, const std::string& pre
 
 const GptDataset& gpt_samples(const Dataset& set, const std::string& prefix) {
   const auto* samples = dynamic_cast<const GptDataset*>(&set);
-  check(samples != nullptr, "{} is not read as one dataset: give --data-path PREFIX alone", prefix);
+  check(samples != nullptr, "{} is not one dataset: give a single --data-path PREFIX", prefix);
   return *samples;
 }
 
@@ -87,7 +87,7 @@ const GptDataset& gpt_samples(const Dataset& set, const std::string& prefix) {
 void check_sizes(const RetroBuildFlags& flags) {
   const Options& o = flags.options;
   const std::string& dir = o.data.retro_project_dir;
-  check(!dir.empty(), "--retro-project-dir DIR is required: where the neighbours will be");
+  check(!dir.empty(), "--retro-project-dir DIR is required: the output directory");
   check(flags.keep >= o.model.retro.num_neighbors && flags.keep <= 1000,
         "--retro-query-num-neighbors-save {}: want --retro-num-neighbors ({}) to 1000", flags.keep,
         o.model.retro.num_neighbors);

@@ -58,7 +58,7 @@ struct DataConfig {
 
   FimConfig fim = {};
 
-  std::string retro_project_dir = {};  // directory of neighbors (retro/project.h); empty: none
+  std::string retro_project_dir = {};  // directory of neighbours (retro/project.h); empty: none
 
   double mask_prob = 0.15;      // probability that a token is masked
   double short_seq_prob = 0.1;  // probability that a sample is shorter

@@ -13,13 +13,13 @@ bool RetroModelConfig::attends(i64 layer, i64 layers) {
 void list_fields(RetroModelConfig& c, config::FieldList& f) {
   f.group("Retrieval (RETRO)");
   f.add("retro-add-retriever", c.add_retriever,
-        "Attend to the neighbours of --retro-project-dir; without it a GPT is trained on the same samples.");
+        "Attend to the neighbours of --retro-project-dir. Without this flag a GPT trains on the same samples.");
   f.add("retro-chunk-length", c.chunk_length,
-        "Tokens of a chunk, which has its own neighbours. Not in Megatron, where the project has it.")
+        "Tokens of a chunk. Each chunk has its own neighbours. Not in Megatron, where the project has it.")
       .also("--retro-gpt-chunk-length");
   f.add("retro-num-neighbors", c.num_neighbors, "Neighbours of a chunk that the model reads.");
   f.add("retro-num-retrieved-chunks", c.num_retrieved_chunks,
-        "Chunks of a neighbour: the one that was found and those that follow it in its document.");
+        "Chunks of a neighbour: the retrieved one and the next ones of its document.");
   f.add("retro-encoder-layers", c.encoder_layers, "Layers of the neighbours' encoder.");
   f.add("retro-encoder-hidden-dropout", c.encoder_hidden_dropout, "--hidden-dropout of the neighbours' encoder.")
       .there_is("0.1");

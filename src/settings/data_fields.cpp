@@ -74,7 +74,7 @@ void list_fields(DataConfig& c, config::FieldList& f) {
         "Leave out, and count, lines that are no chat or that the template refuses. Not in Megatron.");
   f.add("sft-date", c.sft_date, "The date that templates see. Not in Megatron.").shown_as("YYYY-MM-DD");
   f.add("retro-project-dir", c.retro_project_dir,
-        "RETRO: the directory of the samples' neighbours, which megalith retro build makes.")
+        "RETRO: the directory of the samples' neighbours, written by megalith retro build.")
       .shown_as("DIR");
   f.add("mask-prob", c.mask_prob, "BERT, T5: part of the tokens that is predicted.");
   f.add("short-seq-prob", c.short_seq_prob, "BERT, T5: part of the samples that is shorter; one in so many.");

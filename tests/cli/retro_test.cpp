@@ -186,11 +186,11 @@ TEST_F(RetroRuns, AnIndexIsBuiltOnAnyRanksOrRefusedInOneLine) {
 
 TEST_F(RetroRuns, RefusesNeighborsOfOtherSamples) {
   const std::string data = pairs(10);
-  expect_refused(train(data, ""), "make the neighbours by megalith retro build");
+  expect_refused(train(data, ""), "make the neighbours with megalith retro build");
   must(build(data, "project"));
   expect_refused(train(data, "--seed 7"), "has no neighbours of the");
   expect_refused(train(data, "--retro-chunk-length 16"), "have 8 tokens: give --retro-chunk-length 8");
-  expect_refused(train(data, "--retro-num-neighbors 30"), "has 20 of each chunk");
+  expect_refused(train(data, "--retro-num-neighbors 30"), "has 20 for each chunk");
   expect_refused(train(data, "--pipeline-model-parallel-size 2 --world-size 2 --dry-run"),
                  "--pipeline-model-parallel-size is not built for a RETRO");
 }

@@ -10,9 +10,9 @@ namespace megalith {
 static constexpr i64 kBits = 64;  // per hash
 
 BagSketch::BagSketch(i64 size, i64 most_tokens) : size_(size) {
-  check(size >= kBits && size % kBits == 0, "points of {} numbers: want a multiple of {}", size, kBits);
+  check(size >= kBits && size % kBits == 0, "a point size of {}: want a multiple of {}", size, kBits);
   check(most_tokens < (i64{1} << 15) && size <= (i64{1} << 31) / (most_tokens * most_tokens) - 1,
-        "points of {} numbers of chunks of {} tokens are too large: make either smaller", size, most_tokens);
+        "point size {} with chunks of {} tokens overflows: reduce either", size, most_tokens);
 }
 
 void BagSketch::make(std::span<const i32> tokens, std::span<i16> point) const {

@@ -12,8 +12,7 @@ static NpyArray array_of(i64 chunks) { return {.descr = "<u4", .rows = chunks, .
 ChunkDatabase ChunkDatabase::cut(std::shared_ptr<const TokenSource> source, Range documents, i64 chunk_length,
                                  i64 eod) {
   std::vector<u32> chunks;
-  check(documents.end < i64{1} << 32, "{} has {} documents: a database has room for 2^32", source->name(),
-        documents.end);
+  check(documents.end < i64{1} << 32, "{} has {} documents: a database can have 2^32", source->name(), documents.end);
   for (i64 d = documents.begin; d < documents.end; ++d) {
     i64 length = source->length(d);
     if (i32 last = 0; length > 0 && eod >= 0) {
@@ -23,21 +22,20 @@ ChunkDatabase ChunkDatabase::cut(std::shared_ptr<const TokenSource> source, Rang
     for (i64 at = 0; at < length; at += chunk_length)
       chunks.insert(chunks.end(), {u32(d), u32(at), u32(std::min(length, at + chunk_length))});
   }
-  check(!chunks.empty(), "{} has no chunk to find: its documents {} to {} are empty", source->name(), documents.begin,
+  check(!chunks.empty(), "{} has no chunks: its documents {} to {} are empty", source->name(), documents.begin,
         documents.end - 1);
   return {std::move(source), std::move(chunks)};
 }
 
 ChunkDatabase ChunkDatabase::open(const std::string& path, i64 chunks, std::shared_ptr<const TokenSource> source) {
   const auto file = map_npy(path, array_of(chunks));
-  check(file != nullptr, "{} does not hold {} chunks: make it anew by megalith retro build", path, chunks);
+  check(file != nullptr, "{} does not have {} chunks: run megalith retro build again", path, chunks);
   ChunkDatabase out{std::move(source), {file, i64(npy_header(array_of(chunks)).size())}};
   for (i64 c = 0; c < out.size(); ++c)
-    check(
-        out.document(c) < out.source_->sequences() && out.first(c) < out.end(c) &&
-            out.end(c) <= out.source_->length(out.document(c)),
-        "{}: chunk {} is tokens {} to {} of document {}, which {} does not have: make it anew by megalith retro build",
-        path, c, out.first(c), out.end(c), out.document(c), out.source_->name());
+    check(out.document(c) < out.source_->sequences() && out.first(c) < out.end(c) &&
+              out.end(c) <= out.source_->length(out.document(c)),
+          "{}: chunk {} is tokens {} to {} of document {}, which {} does not have: run megalith retro build again",
+          path, c, out.first(c), out.end(c), out.document(c), out.source_->name());
   return out;
 }
 

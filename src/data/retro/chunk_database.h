@@ -1,4 +1,4 @@
-// The chunks of a corpus in which neighbors are searched. Each document, without its end-of-document token, is cut
+// The chunks of a corpus in which neighbours are searched. Each document, without its end-of-document token, is cut
 // into chunks of equal length; the last one may be shorter. File chunks.npy: u32 [chunks, 3]: document, first token,
 // and end of each chunk.
 #pragma once

@@ -27,7 +27,7 @@ std::unique_ptr<PointIndex> index_chunks(const ChunkDatabase& database, const In
   }
   const double begin = steady_seconds();
   std::unique_ptr<PointIndex> index = make_point_index(plan.config, sketch.size(), sample);
-  log::say("> index {}: learned from {} chunks in {:.1f} s", name, learned, steady_seconds() - begin);
+  log::say("> index {}: trained with {} chunks in {:.1f} s", name, learned, steady_seconds() - begin);
   double said = steady_seconds();
   for (i64 at = 0; at < size; at += kAddedAtOnce) {
     const i64 end = std::min(size, at + kAddedAtOnce);

@@ -16,7 +16,7 @@ namespace megalith {
 namespace {
 
 constexpr i64 kQueriesAtOnce = i64{1} << 16, kPointsInMemory = i64{1} << 13;
-// Points requested for each neighbor that is kept, because some belong to the sample's own documents.
+// Points requested for each neighbour that is kept, because some belong to the sample's own documents.
 constexpr i64 kAsked = 10;
 
 // The queries of some samples, and the documents from which each sample has tokens.
@@ -41,7 +41,7 @@ Queries queries_of(const GptDataset& samples, i64 begin, i64 end, const Neighbor
   return out;
 }
 
-// Whether a chunk is allowed as a neighbor of a query.
+// Whether a chunk is allowed as a neighbour of a query.
 bool may_be_near(const Queries& asked, i64 query, i64 chunk, i64 chunks_of_sample, const NeighborSearch& s) {
   return !std::ranges::binary_search(asked.documents[std::size_t(query / chunks_of_sample)],
                                      s.database.document(chunk));

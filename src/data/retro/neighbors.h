@@ -1,4 +1,4 @@
-// Writes the neighbors of each chunk of each sample of a GPT dataset, in the samples' order. The file is i64 [samples
+// Writes the neighbours of each chunk of each sample of a GPT dataset, in the samples' order. The file is i64 [samples
 // x chunks of a sample, kept], nearest first; -1: there are no more.
 #pragma once
 #include <functional>
@@ -17,7 +17,7 @@ struct NeighborSearch {
   i64 chunk_length = 64;
   i64 point_size = 512;  // of bag_sketch.h
   i64 keep = 20;
-  // Samples and database have the same documents, so neighbors from a sample's own documents are excluded.
+  // Samples and database have the same documents, so neighbours from a sample's own documents are excluded.
   bool same_corpus = true;
   PointProducts* products = nullptr;  // of a device; does not change the result
   const PointIndex* index = nullptr;  // an index of the database's points; nullptr: exact search

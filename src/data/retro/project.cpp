@@ -21,13 +21,13 @@ std::string neighbors_file(const std::string& dir, const std::string& split) {
 
 RetroProject read_project(const std::string& dir) {
   std::ifstream in(config_file(dir));
-  check(bool(in), "{} can't be read: make the neighbours by megalith retro build --retro-project-dir {}",
+  check(bool(in), "{} cannot be read: make the neighbours with megalith retro build --retro-project-dir {}",
         config_file(dir), dir);
   std::ostringstream text;
   text << in.rdbuf();
   try {
     const auto j = parse_json<ordered_json>(text.str());
-    check(j.is_object() && count_field(j, "format") == kFormat, "it is of another format");
+    check(j.is_object() && count_field(j, "format") == kFormat, "it has another format");
     RetroProject p;
     p.chunk_length = count_field(j, "chunk_length"), p.seq_length = count_field(j, "seq_length");
     p.kept = count_field(j, "neighbors"), p.point_size = count_field(j, "point_size");
@@ -37,7 +37,7 @@ RetroProject read_project(const std::string& dir) {
       p.splits[split] = {count_field(of, "samples"), field_as<std::string>(of, "digest")};
     return p;
   } catch (const Error& e) {
-    fail("{}: {}: make it anew by megalith retro build", config_file(dir), e.what());
+    fail("{}: {}: run megalith retro build again", config_file(dir), e.what());
   }
 }
 

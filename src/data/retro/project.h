@@ -1,4 +1,4 @@
-// A directory of neighbors (--retro-project-dir), written by `megalith retro build` and read by pretrain-retro:
+// A directory of neighbours (--retro-project-dir), written by `megalith retro build` and read by pretrain-retro:
 //   config.json               the settings below
 //   chunks.npy                the database (chunk_database.h)
 //   neighbors_SPLIT.npy       for the samples of train, valid and test (neighbors.h), if there are any
@@ -16,7 +16,7 @@ struct RetroProject {
     std::string digest;  // of neighbors.h
   };
   i64 chunk_length = 64, seq_length = 0;
-  i64 kept = 20;  // neighbors per chunk in the files
+  i64 kept = 20;  // neighbours per chunk in the files
   i64 point_size = 512;
   std::string database;  // prefix of the database's token files
   i64 chunks = 0;        // of the database

@@ -30,8 +30,8 @@ void RetroDataset::get(i64 i, const SampleRow& row) const {
     const std::span<i32> to = out.subspan(std::size_t(n * retrieved()), std::size_t(retrieved()));
     const i64 at = (i * chunks() + n / options_.neighbors) * kept_ + n % options_.neighbors, chunk = found_[at];
     check(chunk >= -1 && chunk < database_->size(),
-          "{}: a neighbour of sample {} is chunk {} of {}: make the neighbours anew by megalith retro build",
-          options_.project_dir, i, chunk, database_->size());
+          "{}: a neighbour of sample {} is chunk {} of {}: run megalith retro build again", options_.project_dir, i,
+          chunk, database_->size());
     if (chunk < 0)
       std::ranges::fill(to, options_.pad);
     else
@@ -48,14 +48,14 @@ static std::shared_ptr<const Dataset> with_neighbors_of(Split split, std::shared
   const bool is_same = built != project.splits.end() && built->second.samples == set->size() &&
                        built->second.digest == digest_of_samples(*set);
   check(is_same,
-        "{} has no neighbours of the {} {} samples of this run: make them by megalith retro build with the flags of "
-        "this run about data, batches and length",
+        "{} has no neighbours of the {} {} samples of this run: run megalith retro build with this run's flags for "
+        "data, batches and length",
         o.project_dir, set->size(), name_of(split));
   const NpyArray array{
       .descr = "<i8", .rows = set->size() * (set->seq_length() / project.chunk_length), .columns = project.kept};
   const std::string path = neighbors_file(o.project_dir, name_of(split));
   const auto file = map_npy(path, array);
-  check(file != nullptr, "{} does not hold {} x {} neighbours: make it anew by megalith retro build", path, array.rows,
+  check(file != nullptr, "{} does not have {} x {} neighbours: run megalith retro build again", path, array.rows,
         array.columns);
   StoredArray<i64> found{file, i64(npy_header(array).size())};
   return std::make_shared<RetroDataset>(std::move(set), std::move(database), std::move(found), project.kept, o);
@@ -66,10 +66,10 @@ Datasets with_neighbors(Datasets sets, const RetroSampleOptions& o) {
   check(project.chunk_length == o.chunk_length,
         "--retro-chunk-length {}: the chunks of {} have {} tokens: give --retro-chunk-length {}", o.chunk_length,
         o.project_dir, project.chunk_length, project.chunk_length);
-  check(
-      project.kept >= o.neighbors,
-      "--retro-num-neighbors {}: {} has {} of each chunk: give fewer, or make more by --retro-query-num-neighbors-save",
-      o.neighbors, o.project_dir, project.kept);
+  check(project.kept >= o.neighbors,
+        "--retro-num-neighbors {}: {} has {} for each chunk: give fewer, or build more with "
+        "--retro-query-num-neighbors-save",
+        o.neighbors, o.project_dir, project.kept);
   const auto database = std::make_shared<const ChunkDatabase>(ChunkDatabase::open(
       chunks_file(o.project_dir), project.chunks, std::make_shared<IndexedDataset>(project.database)));
   const auto with = [&](Split split, std::shared_ptr<const Dataset>& set) {

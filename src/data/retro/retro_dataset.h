@@ -1,5 +1,5 @@
-// The samples of a RETRO model: those of a GPT, and the tokens of each chunk's neighbors.
-//   neighbor_tokens  i32 [chunks, neighbors, tokens]; padded at the end of a neighbor
+// The samples of a RETRO model: those of a GPT, and the tokens of each chunk's neighbours.
+//   neighbor_tokens  i32 [chunks, neighbors, tokens]; padded at the end of a neighbour
 #pragma once
 #include "data/build_datasets.h"
 #include "data/retro/chunk_database.h"
@@ -8,13 +8,14 @@ namespace megalith {
 
 struct RetroSampleOptions {
   std::string project_dir;
-  i64 chunk_length = 64, neighbors = 2, retrieved_chunks = 2;  // neighbors and neighbor_length: as the model reads them
+  i64 chunk_length = 64, neighbors = 2,
+      retrieved_chunks = 2;  // the last two: as the model reads them
   i32 pad = 0;
 };
 
 class RetroDataset final : public Dataset {
  public:
-  // `found`: neighbor chunks in the database, `kept` for each chunk of each sample.
+  // `found`: neighbour chunks in the database, `kept` for each chunk of each sample.
   RetroDataset(std::shared_ptr<const Dataset> samples, std::shared_ptr<const ChunkDatabase> database,
                StoredArray<i64> found, i64 kept, RetroSampleOptions options);
 
@@ -35,7 +36,7 @@ class RetroDataset final : public Dataset {
   RetroSampleOptions options_;
 };
 
-// Adds neighbors to the datasets. Error, with the remedy, if the project was made for other samples.
+// Adds neighbours to the datasets. Error, with the remedy, if the project was made for other samples.
 Datasets with_neighbors(Datasets sets, const RetroSampleOptions& options);
 
 }  // namespace megalith

@@ -30,7 +30,8 @@ class FaissIndex final : public PointIndex {
  public:
   FaissIndex(const PointIndexConfig& config, i64 size, std::span<const i16> sample) : config_(config), size_(size) {
     const i64 n = i64(sample.size()) / size, least = least_learned(config.description, size);
-    check(n >= least, "--retro-index-str {}: it learns from {} points or more, and has {}: give a smaller index",
+    check(n >= least,
+          "--retro-index-str {}: its training needs {} points or more, and there are {}: give a smaller index",
           config.description, least, n);
     const LearningWatch watch(config.description, config.learn_seconds);
     told(
@@ -98,13 +99,13 @@ class FaissIndex final : public PointIndex {
       throw;
     } catch (const std::exception& e) {
       check(watch == nullptr || !watch->is_over(),
-            "--retro-index-str {}: it has not learned within {} s: give a smaller index, --retro-index-ntrain or "
+            "--retro-index-str {}: its training takes more than {} s: give a smaller index, --retro-index-ntrain or "
             "--retro-index-learn-mins",
             config_.description, config_.learn_seconds);
       std::string why = e.what();
       std::ranges::replace(why, '\n', ' ');
-      fail("--retro-index-str {}: {}: give another index, or leave the flag out for the exact search",
-           config_.description, why);
+      fail("--retro-index-str {}: {}: give another index, or leave out the flag for exact search", config_.description,
+           why);
     }
   }
 

@@ -9,7 +9,7 @@ namespace megalith {
 namespace {
 
 constexpr const char* kServed =
-    "served are Flat, SQ4, SQ6, SQ8, SQfp16, PQ<m> and PQ<m>x<bits>, each alone or behind IVF<lists> or "
+    "supported are Flat, SQ4, SQ6, SQ8, SQfp16, PQ<m> and PQ<m>x<bits>, each alone or after IVF<lists> or "
     "IVF<lists>_HNSW<links>, and HNSW<links>; before any of them PCA<size>, OPQ<m> or OPQ<m>_<size>";
 
 // A number of the description, between `low` and `high`; `fallback` if it is missing.
@@ -22,7 +22,7 @@ i64 index_number(const std::string& description, const std::ssub_match& word, i6
 }
 
 void check_divides(const std::string& description, i64 codes, i64 size) {
-  check(size % codes == 0, "--retro-index-str {}: {} codes do not divide the {} numbers of a point: give a divisor",
+  check(size % codes == 0, "--retro-index-str {}: {} codes do not divide the point size {}: give a divisor",
         description, codes, size);
 }
 
@@ -63,7 +63,7 @@ i64 least_learned(const std::string& description, i64 size) {
     index_number(description, words[2], 2, kMostLinks);
     rest = words[3].str();
   }
-  check(std::regex_match(rest, words, codes), "--retro-index-str {}: {}; or leave the flag out for the exact search",
+  check(std::regex_match(rest, words, codes), "--retro-index-str {}: {}; or leave out the flag for exact search",
         description, kServed);
   if (words[1].matched) {
     check_divides(description, index_number(description, words[1], 1, size), size);

@@ -20,7 +20,7 @@ class Asked final : public faiss::InterruptCallback {
   bool want_interrupt() override {
     const double now = steady_seconds();
     if (now - said_ >= kBetweenLines) {
-      log::say("> index {}: it has learned for {:.0f} s", description_, now - begin_);
+      log::say("> index {}: in training for {:.0f} s", description_, now - begin_);
       said_ = now;
     }
     return end_ > 0 && now >= end_;

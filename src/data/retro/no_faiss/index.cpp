@@ -4,7 +4,7 @@
 namespace megalith {
 
 std::string why_no_point_index() {
-  return "this build has no faiss: install libfaiss-dev and build again, or leave the flag out for the exact search";
+  return "this build has no faiss: install libfaiss-dev and build again, or leave out the flag for exact search";
 }
 
 void check_point_index(const std::string& description, i64) {
