@@ -130,18 +130,19 @@ TEST_F(RetroIndex, BytesMakeTheSameIndex) {
 }
 
 TEST_F(RetroIndex, RefusesWhatItDoesNotServeInOneLine) {
-  for (const auto& [description, why] : {std::pair("", "supported are Flat"),
-                                         {"LSQ8x8", "supported are Flat"},
-                                         {"IVF16,Nothing", "supported are Flat"},
-                                         {"NSG16,Flat", "supported are Flat"},
-                                         {"IVF0,Flat", "it has 0, want 1 to"},
-                                         {"IVF99999999999999999999,Flat", "it has 99999999999999999999, want 1 to"},
-                                         {"HNSW1", "it has 1, want 2 to 512"},
-                                         {"PQ8x16", "it has 16, want 1 to 8"},
-                                         {"PQ7", "7 codes do not divide the point size 64"},
-                                         {"OPQ8_24,PQ5", "5 codes do not divide the 24 numbers"},
-                                         {"PCA65,Flat", "it has 65, want 1 to 64"},
-                                         {"IVF100000,Flat", "its training needs 100000 points or more, and there are"}}) {
+  for (const auto& [description, why] :
+       {std::pair("", "supported are Flat"),
+        {"LSQ8x8", "supported are Flat"},
+        {"IVF16,Nothing", "supported are Flat"},
+        {"NSG16,Flat", "supported are Flat"},
+        {"IVF0,Flat", "it has 0, want 1 to"},
+        {"IVF99999999999999999999,Flat", "it has 99999999999999999999, want 1 to"},
+        {"HNSW1", "it has 1, want 2 to 512"},
+        {"PQ8x16", "it has 16, want 1 to 8"},
+        {"PQ7", "7 codes do not divide the point size 64"},
+        {"OPQ8_24,PQ5", "5 codes do not divide the 24 numbers"},
+        {"PCA65,Flat", "it has 65, want 1 to 64"},
+        {"IVF100000,Flat", "its training needs 100000 points or more, and there are"}}) {
     const std::string error = error_by(description);
     EXPECT_NE(error.find(why), std::string::npos) << description << ": " << error;
     EXPECT_EQ(error.find("--retro-index-str "), 0u) << error;

@@ -8,8 +8,8 @@ namespace megalith {
 
 struct RetroSampleOptions {
   std::string project_dir;
-  i64 chunk_length = 64, neighbors = 2,
-      retrieved_chunks = 2;  // the last two: as the model reads them
+  // neighbors, retrieved_chunks: as many as the model reads.
+  i64 chunk_length = 64, neighbors = 2, retrieved_chunks = 2;
   i32 pad = 0;
 };
 
