@@ -17,7 +17,7 @@ const std::vector<double>* numbers_of(const Seen& s, const std::string& tally) {
 
 double sum(std::span<const double> x) { return std::accumulate(x.begin(), x.end(), 0.0); }
 
-// For sums over `parts` equal runs of numbers. If all are zero the load is 1.
+// The maximum over the mean of the sums of `parts` equal ranges. 1 if all numbers are zero.
 double largest_over_mean(std::span<const double> x, size_t parts) {
   const size_t each = x.size() / parts;
   double most = 0;

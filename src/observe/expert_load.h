@@ -7,11 +7,11 @@
 
 namespace megalith {
 
-// Over experts, and over the ranks that share a layer's experts: the largest of all layers. None if nothing is counted,
-// or if each rank has all experts.
+// The largest load of all layers, over experts, and over the ranks that share a layer's experts. Empty if tokens are
+// not counted, or if each rank has all experts.
 std::optional<double> expert_load(const Seen& seen);
 std::optional<double> rank_load(const Seen& seen);
-// The fraction of choices that were dropped, with --moe-expert-capacity-factor; none without.
+// The fraction of dropped choices, with --moe-expert-capacity-factor; empty without it.
 std::optional<double> dropped_tokens(const Seen& seen);
 
 // With --moe-per-layer-logging, layer by layer: "expert_load_layer_3", and the mean of a loss over micro-batches and

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kKinds[kTensorsOfLayer] = {"x", "w", "dy"};
 
-// Of "decoder.layers.3.mlp.linear_fc1.fp8_state"; -1: of no layer of the stack.
+// The layer in "decoder.layers.3.mlp.linear_fc1.fp8_state"; -1: outside the layers.
 i64 layer_of(const std::string& state) {
   constexpr std::string_view stack = "decoder.layers.";
   return state.starts_with(stack) ? std::stoll(state.substr(stack.size())) : -1;
@@ -65,7 +65,7 @@ void Fp8Scales::add(const Tensor& t, double amax, Fp8Health& out) const {
   }
 }
 
-// A tensor whose amax is 0 was not cast. One without a scale was cast by its own amax.
+// A tensor with amax 0 was not cast. One without a scale was cast with its own amax.
 Fp8Health Fp8Scales::take(std::span<const double> amax) {
   check(amax.size() == tensors_.size(), "amax of {} tensors, {} are wanted", amax.size(), tensors_.size());
   Fp8Health out;

@@ -1,5 +1,5 @@
-// Delayed scaling's state as the device has it, followed on the host: it starts as the device's, and moves by what each
-// step's casts saw. So nothing is read back but that.
+// A host copy of delayed scaling's state. It starts as a copy of the device's state, and then follows the same rule
+// with each step's amax. So only amax values are read back.
 #pragma once
 #include <span>
 #include <vector>
@@ -13,50 +13,50 @@ namespace megalith {
 class Interpreter;
 struct NamedValue;
 
-// Of a step's casts of one kind, of one layer of the stack or of all.
+// Statistics of a step's casts of one kind of tensor, in one layer or in all.
 struct Fp8Kind {
-  const char* kind;    // "x", "w", "dy"
-  i64 layer = -1;      // -1: of all
-  double fullest = 0;  // the largest |value| of a tensor over the largest number that its scale can hold
+  const char* kind;    // "x" (activation), "w" (weight) or "dy" (gradient)
+  i64 layer = -1;      // -1: all layers
+  double fullest = 0;  // maximum over tensors of largest |value| / largest number that the scale can represent
   i64 saturated = 0, underflow = 0;
 };
 
-// Of a step's casts, by the scales that they were made with.
+// Statistics of a step's casts, with the scales that they used.
 struct Fp8Health {
-  // Of the tensor that comes nearest to what its scale leaves room for: the amax that its next scale follows from, and
-  // the largest number that the scale can hold. 0: no tensor has had a scale yet.
+  // For the tensor with the largest `fullest`: the amax that determines its next scale, and the largest number that
+  // the scale can represent. 0: no tensor has had a scale yet.
   double amax = 0, threshold = 0;
   double scale_min = 0, scale_max = 0;
-  i64 saturated = 0;             // tensors with values beyond the largest number
+  i64 saturated = 0;             // tensors with values above the largest number
   i64 underflow = 0;             // tensors whose values all became 0
-  std::vector<Fp8Kind> kinds{};  // the three of all layers, then those of each layer that has scales
+  std::vector<Fp8Kind> kinds{};  // x, w and dy of all layers, then of each layer with scales
 };
 
 class Fp8Scales {
  public:
-  // Reads the state from the device. Error if the step has none.
+  // Reads the state from the device. Error if the step has no such state.
   Fp8Scales(const PlannedStep& step, Interpreter& interpreter, const QuantizeConfig& config);
 
-  // amax: of a step that counted (StepResult).
+  // amax: from a step that was not skipped (StepResult).
   Fp8Health take(std::span<const double> amax);
 
-  std::vector<float> state(size_t layer) const;  // as its leaf
+  std::vector<float> state(size_t layer) const;  // in the format of the layer's leaf
 
  private:
   struct Tensor {
-    size_t kinds[2];  // Fp8Health::kinds: of all layers, of its own; the same for a tensor of no layer of the stack
+    size_t kinds[2];  // indices in Fp8Health::kinds: of all layers, and of its layer; equal if it has no layer
     quant::DelayedRule rule;
     float scale;
     std::vector<float> history;
   };
   void add(const Tensor& t, double amax, Fp8Health& out) const;
 
-  std::vector<Tensor> tensors_;  // of each layer x, w, dy
+  std::vector<Tensor> tensors_;  // x, w and dy of each layer
   std::vector<Fp8Kind> kinds_;   // empty ones
 };
 
-// By the names of the metrics file and TensorBoard: "fp8_scale_min", "fp8_saturated_x", "fp8_fullest_dy_layer_3".
-// None if no tensor has had a scale.
+// Values with their names in the metrics file and TensorBoard: "fp8_scale_min", "fp8_saturated_x",
+// "fp8_fullest_dy_layer_3". Empty if no tensor has had a scale.
 std::vector<NamedValue> fp8_values(const Fp8Health& health);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// NVML's functions by name, as its header has them: all return 0 where they succeed.
+// NVML's functions, loaded by name with the signatures of its header. All return 0 on success.
 #include "observe/gpu_signals.h"
 
 #include <dlfcn.h>

@@ -11,9 +11,9 @@ namespace megalith {
 
 struct GpuReading {
   std::optional<double> watts, sm_clock_mhz, celsius;
-  std::optional<u64> throttle;                // bits, as NVML has them
+  std::optional<u64> throttle;                // bit mask, as in NVML
   std::optional<i64> corrected, uncorrected;  // memory errors since the driver was loaded
-  std::optional<i64> xid;                     // one that came since the last reading
+  std::optional<i64> xid;                     // one since the last reading
 };
 
 class GpuSignals {
@@ -23,10 +23,10 @@ class GpuSignals {
 };
 
 inline constexpr const char* kNvml = "libnvidia-ml.so.1";
-// `place`: the GPU's bus id (Backend::device_place). nullptr: there is no such library, or no such GPU.
+// `place`: the GPU's bus id (Backend::device_place). nullptr if NVML or the GPU is missing.
 std::unique_ptr<GpuSignals> open_gpu_signals(const std::string& place, const std::string& library = kNvml);
 
-// Tells readings until it is destroyed. Both outlive it.
+// Reports readings until it is destroyed. Both arguments outlive it.
 class GpuTeller {
  public:
   virtual ~GpuTeller() = default;

@@ -1,4 +1,4 @@
-// A GPU's signals as series.
+// Exports a GPU's signals as series.
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -10,7 +10,7 @@ namespace megalith {
 
 namespace {
 
-// Idle clocks (bit 0) are no throttling.
+// Idle clocks (bit 0) do not count as throttling.
 constexpr std::pair<const char*, u64> kThrottleReasons[] = {
     {"applications_clocks", 0x2}, {"power_cap", 0x4},   {"hw_slowdown", 0x8},     {"sync_boost", 0x10},
     {"sw_thermal", 0x20},         {"hw_thermal", 0x40}, {"hw_power_brake", 0x80}, {"display_clocks", 0x100}};

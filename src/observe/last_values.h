@@ -1,4 +1,4 @@
-// The last values of something, and what they say together.
+// The last values of a quantity, with their median and deviation.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ class LastValues {
     next_ = (next_ + 1) % most_;
   }
   size_t size() const { return values_.size(); }
-  // The upper one of two; 0 of none.
+  // The upper median; 0 if there are no values.
   double median() const {
     if (values_.empty()) return 0;
     std::vector<double> copy = values_;
@@ -28,7 +28,7 @@ class LastValues {
     std::ranges::nth_element(copy, middle);
     return *middle;
   }
-  // Of the sample; 0 of less than two.
+  // Sample standard deviation; 0 for fewer than two values.
   double deviation() const {
     if (values_.size() < 2) return 0;
     double mean = 0, squares = 0;

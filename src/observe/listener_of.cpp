@@ -1,4 +1,5 @@
-// Who listens on a port, by /proc: the socket's number in the tables of TCP, then the process that has it open.
+// Finds the process that listens on a port: first the socket's inode in /proc/net/tcp, then the process that has it
+// open.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -11,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// "socket:[12345]"; empty: none listens there.
+// "socket:[12345]"; empty: no listener.
 std::string socket_at(int port) {
   constexpr const char* kListens = "0A";
   for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {

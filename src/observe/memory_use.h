@@ -1,4 +1,4 @@
-// At the end of a run: what each rank planned of memory against what it used.
+// At the end of a run: the planned memory of each rank, and the memory that it used.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,14 +8,14 @@
 namespace megalith {
 
 struct MemoryUse {
-  i64 planned = 0, used = 0;  // bytes; used: the most that the process had
+  i64 planned = 0, used = 0;  // bytes; used: the peak of the process
   double share() const { return double(used) / double(planned); }
 };
 
-// Every rank's, by rank. All ranks must call it.
+// Collective: the values of all ranks, by rank.
 std::vector<MemoryUse> all_memory_use(Ranks& ranks, const MemoryUse& mine);
 
-// One line, no newline. Of several ranks: the one that used the most, and the one that used the largest share of its
+// One line without newline. It names the rank that used the most, and the rank that used the largest share of its
 // plan.
 std::string memory_line(const std::vector<MemoryUse>& ranks);
 

@@ -1,4 +1,4 @@
-// The table of metrics. A new one is a row here; docs/adding.md tells how.
+// The table of metrics. A new metric is a row here: see docs/adding.md.
 #include "observe/expert_load.h"
 #include "observe/metric.h"
 
@@ -77,7 +77,7 @@ constexpr Metric kMetrics[] = {
      .console = {"data wait per iteration (ms)", "{:.1f}", 1e3, &TrainConfig::log_throughput},
      .file = {"data_wait_ms", 1e3}},
     {.name = "learning_rate",
-     .of = [](const Seen& s) -> Maybe { return s.next_rate; },  // as Megatron logs it
+     .of = [](const Seen& s) -> Maybe { return s.next_rate; },  // as in Megatron's log
      .console = {"learning rate", "{:.6E}"},
      .file = {"learning_rate"},
      .tensorboard = {"learning-rate"}},

@@ -31,7 +31,7 @@ std::unique_ptr<Sink> make_wandb(const Options& o, i64 iteration, const std::sha
   return asked.is_on() ? std::make_unique<Wandb>(o, asked, iteration, [clock] { return clock->unix; }) : nullptr;
 }
 
-// In this order, as the first that can't be opened is the one that is told.
+// The order matters: the first sink that cannot be opened is the one reported.
 std::vector<std::unique_ptr<Sink>> make_files(const Options& o, i64 iteration, const std::shared_ptr<ToldAt>& clock) {
   const TrainConfig& t = o.train;
   std::vector<std::unique_ptr<Sink>> files;
@@ -45,7 +45,7 @@ std::vector<std::unique_ptr<Sink>> make_files(const Options& o, i64 iteration, c
 
 }  // namespace
 
-// The progress line first: it ends before the curves are said, and log lines are put above its latest state.
+// The progress line is first: it must end before curves are printed, and log lines go above its latest state.
 Observers::Observers(const Options& o, i64 iteration, i64 train_iters, bool writes, Endpoint* endpoint,
                      std::optional<Fp8Scales> scales) {
   const TrainConfig& t = o.train;
@@ -74,7 +74,7 @@ void Observers::counted(const std::function<void()>& f) const {
   seconds_ += steady_seconds() - began;
 }
 
-// What the call has captured is copied for each thread.
+// Each thread gets its own copy of the callable and what it captured.
 void Observers::each(const SinkThread::Tell& tell) const {
   counted([&] {
     for (const auto& sink : sinks_) tell(*sink);
@@ -122,7 +122,7 @@ void Observers::flush() const {
   });
 }
 
-// The curves come last.
+// The curves are last.
 void Observers::finish() const {
   counted([&] {
     for (const auto& thread : threads_) thread->finish();

@@ -1,5 +1,5 @@
-// The sinks of a run: each takes what the run tells. Those that write for people take it at once, as their lines stand
-// among the run's own. Files and the endpoint take it on threads of their own.
+// The sinks of a run. Console sinks run on the calling thread, so that their lines are in order with the run's log.
+// Files and the endpoint have their own threads (SinkThread).
 #pragma once
 #include <functional>
 #include <memory>
@@ -14,10 +14,9 @@ namespace megalith {
 
 class Observers {
  public:
-  // Those that the flags ask for. The run begins behind `iteration` and ends at `train_iters`. `writes`: of several
-  // ranks one writes files and the progress line. `endpoint`: of this rank, if it has one; it outlives the observers.
-  // Error if a file cannot be opened.
-  // `scales`: of fp8, for the endpoint.
+  // Opens the sinks that the flags request. The run begins after `iteration` and ends at `train_iters`. `writes`:
+  // true on the one rank that writes files and the progress line. `endpoint`: of this rank, or nullptr; it outlives
+  // the observers. `scales`: of fp8, for the endpoint. Error if a file cannot be opened.
   Observers(const Options& options, i64 iteration, i64 train_iters, bool writes, Endpoint* endpoint = nullptr,
             std::optional<Fp8Scales> scales = {});
 
@@ -30,19 +29,19 @@ class Observers {
   void take_memory(const MemoryTold& memory) const;
   void leave(Away where) const;
   void come_back() const;
-  // Until all sinks have what they were told. Before what the run may not come back from, and before a checkpoint is
-  // there from which it may go on.
+  // Waits until all sinks have processed their queues. Called before anything that may end the process, and before a
+  // checkpoint is published: a resumed run relies on the files.
   void flush() const;
   void finish() const;
-  double seconds() const { return seconds_; }  // that the calling thread has spent for them
-  double seconds_beside() const;               // that their own threads have
+  double seconds() const { return seconds_; }  // that the calling thread has spent in sinks
+  double seconds_beside() const;               // that the sinks' own threads have spent
 
  private:
   void each(const SinkThread::Tell& tell) const;
   void counted(const std::function<void()>& f) const;
   mutable double seconds_ = 0;
   std::vector<std::unique_ptr<Sink>> sinks_;          // fed here
-  std::vector<std::unique_ptr<SinkThread>> threads_;  // a disk that hangs does not hold up the endpoint
+  std::vector<std::unique_ptr<SinkThread>> threads_;  // one each, so that a slow disk does not delay the endpoint
 };
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// Where a rank's endpoint is, and the labels of its series.
+// The address of a rank's endpoint, and the labels of its series.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ std::string name_of_run(const Options& o) {
   return save.has_filename() && save.filename() != "." ? save.filename().string() : "megalith";
 }
 
-// The start and the process: another one after each start.
+// A unique name of this process: start time and process id.
 static std::string id_of_run() {
   char text[32] = {};
   const std::time_t now = std::time(nullptr);

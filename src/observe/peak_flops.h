@@ -1,5 +1,5 @@
-// What a GPU could reach at most, for the model flops utilisation (MFU): dense matrix products, as its data sheet says
-// (the figure with sparsity, twice as large, is a frequent mistake).
+// The peak flop/s of a GPU, for the model flops utilisation (MFU): dense matrix products, from its data sheet. The
+// figure with sparsity is twice as large, and a frequent mistake.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace megalith {
 
-// Flop/s of a device, by the name its driver reports, of products of a type; nothing if it is not in the table.
+// Peak of a device for products of a type. `device`: the name from its driver. Empty if it is not in the table.
 std::optional<double> peak_flops(std::string_view device_name, DType dtype);
 
-// What the figures of --log-throughput mean.
+// A log line that explains the figures of --log-throughput.
 std::string throughput_line(const Options& o, const Backend& backend);
 
 }  // namespace megalith

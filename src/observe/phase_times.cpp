@@ -67,7 +67,7 @@ PhaseTimes::Tag PhaseTimes::tag_before(const Program& p) const {
   return {kForwardBackward, receives ? kForwardRecv : kBatch};
 }
 
-// Level 1 has only the phases of the optimizer.
+// Level 1 has only the optimizer's phases.
 int PhaseTimes::number_of(const Tag& t) const {
   return t.phase * (kNone + 1) + (level_ < 2 && t.part < kClip ? kNone : t.part);
 }

@@ -1,6 +1,6 @@
-// The time of a rank's phases, by Megatron's names. A clock is read after each instruction, or a device reads its own
-// clock where the phase changes. Time between two runs of programs counts to what is waited for: data, or a message
-// from a pipeline neighbour.
+// The time of a rank's phases, under Megatron's names. A clock is read after each instruction, or a device reads its
+// own clock where the phase changes. Time between two programs counts as the phase that the rank waits for: data, or
+// a message from another pipeline stage.
 #pragma once
 #include <vector>
 
@@ -13,16 +13,16 @@ namespace megalith {
 
 class PhaseTimes final : public RunWatch {
  public:
-  // Level 1: the phases of an iteration, whose sum it is. 2: their parts too.
+  // Level 1: the phases of an iteration, which sum to its time. Level 2: also their parts.
   PhaseTimes(const Plan& plan, int level);
   void step_begins();
   void step_ends() { is_on_ = false; }
   void run_begins(int program, bool first, int slot) override;
   void after(int program, int instruction, const InstructionMemory& memory) override;
-  // For a device that times itself: what its instructions count to, and what it told so far.
+  // For a device that measures itself: the phase of each instruction, and the times so far.
   TimeTags tags() const;
   void hear(const TagSeconds& told);
-  // Seconds of an iteration since the last call: first all of it, which is "interval-time", then the phases.
+  // Seconds per iteration since the last call: first "interval-time", which is all of it, then the phases.
   std::vector<NamedValue> take();
 
  private:
@@ -43,8 +43,8 @@ class PhaseTimes final : public RunWatch {
   std::vector<double> phases_, parts_;
   double last_ = 0, since_ = 0;  // by steady_seconds()
   i64 steps_ = 0;
-  TagSeconds told_;     // so far, by a device
-  bool is_on_ = false;  // a step is running: an evaluation is none
+  TagSeconds told_;     // measured by a device so far
+  bool is_on_ = false;  // a training step runs, not an evaluation
 };
 
 }  // namespace megalith

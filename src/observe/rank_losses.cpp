@@ -12,7 +12,7 @@ namespace megalith {
 
 std::vector<DataRankLoss> gather_losses(const Mesh& mesh, const Coord& coord, Ranks& ranks,
                                         const std::vector<LossShare>& mine) {
-  std::string text;  // ranks that share a layer's matrices have the same numbers
+  std::string text;  // ranks that share a layer's weights have the same numbers
   if (mesh.place(coord, groups::tensor) == 0)
     for (const LossShare& share : mine) text += fmt::format("{} {} ", share.sum, share.tokens);
   const std::vector<std::string> all = ranks.all_gather(text);
@@ -43,13 +43,13 @@ RankLosses::Told RankLosses::report() {
 }
 
 RankLosses::Told RankLosses::told(const std::vector<double>& losses, std::vector<std::vector<double>>& history) {
-  constexpr size_t kLeast = 8;  // lines that must be known before a rank is named
+  constexpr size_t kLeast = 8;  // number of earlier lines before a rank can be reported
   constexpr double kFar = 6;    // deviations
   Told out{"rank losses:", ""};
   history.resize(losses.size());
   std::vector<double> sorted = losses;
   std::ranges::sort(sorted);
-  const size_t n = sorted.size();  // the median: one bad rank does not move it
+  const size_t n = sorted.size();  // the median, because one bad rank does not change it
   const double middle = n == 0 ? 0 : (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
   for (size_t r = 0; r < losses.size(); ++r) {
     out.line += fmt::format("{} data-parallel rank {} {:.6E}", r > 0 ? " |" : "", r, losses[r]);

@@ -1,5 +1,5 @@
-// The losses of the data-parallel ranks, each of its own samples: a rank that leaves the others has bad data or a bad
-// device.
+// The losses of the data-parallel ranks, each on its own samples. A rank whose loss differs from the others has bad
+// data or a bad device.
 #pragma once
 #include <string>
 #include <vector>
@@ -16,27 +16,29 @@ struct DataRankLoss {
   double mean() const { return tokens > 0 ? sum / tokens : 0; }
 };
 
-// All ranks' shares of so many micro-batches' losses, summed over those that share a sequence. Of all ranks.
+// Collective: the losses of each data-parallel rank, summed over the ranks that share its sequences.
 std::vector<DataRankLoss> gather_losses(const Mesh& mesh, const Coord& coord, Ranks& ranks,
                                         const std::vector<LossShare>& mine);
 
-// How many deviations of its earlier values a rank's distance from the ranks' median is off the usual one.
+// How far a rank's distance from the median of the ranks is from its usual distance, in deviations of its earlier
+// values.
 struct LossDeviation {
   i64 data_parallel_rank = 0;
   double deviations = 0;
 };
 
-// --log-rank-losses: the means since the last line.
+// --log-rank-losses: mean losses since the last line.
 class RankLosses {
  public:
   RankLosses(const Mesh& mesh, const Coord& coord, Ranks& ranks) : mesh_(mesh), coord_(coord), ranks_(ranks) {}
-  void add(const std::vector<LossShare>& micro_batches);  // of a step
-  // The line; and the name of each rank whose distance from the median is more than 6 deviations of its earlier values.
+  void add(const std::vector<LossShare>& micro_batches);  // for one step
+  // The line, and the name of each rank whose distance from the median is more than 6 deviations of its earlier
+  // values.
   struct Told {
     std::string line, warning;
-    std::vector<LossDeviation> deviations{};  // of ranks with enough lines before
+    std::vector<LossDeviation> deviations{};  // of ranks with enough earlier lines
   };
-  Told report();  // of all ranks
+  Told report();  // collective
   static Told told(const std::vector<double>& losses, std::vector<std::vector<double>>& history);
 
  private:
@@ -44,7 +46,7 @@ class RankLosses {
   const Coord& coord_;
   Ranks& ranks_;
   LossShare share_;
-  std::vector<std::vector<double>> history_;  // by data-parallel rank: distances from the median, line by line
+  std::vector<std::vector<double>> history_;  // for each data-parallel rank: its distance from the median in each line
 };
 
 }  // namespace megalith

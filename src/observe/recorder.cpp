@@ -81,7 +81,7 @@ const Record& Recorder::take(const RunState& state, const StepResult& step, doub
   reduce_over_ranks(record_.values);
   reduce_over_interval(record_.values, step.counted);
   std::erase_if(record_.values, [](const MetricValue& v) { return v.metric->unless_zero && v.interval == 0; });
-  // The first step after a resume is shown like any run's first, but the interval goes on.
+  // The first step after a resume gets its own line, as in any process, but the interval continues.
   record_.ends_interval = state.iteration % options_.train.log_interval == 0 || (record_.is_first && !resumed_);
   if (record_.ends_interval) start_interval();
   return record_;
@@ -98,7 +98,7 @@ std::vector<MetricValue> Recorder::values_of(const Seen& seen) const {
   return values;
 }
 
-// In one exchange. Sums are in the order of the ranks, so that they are the same on all.
+// One exchange for all values. Sums are in rank order, so that all ranks get the same bits.
 void Recorder::reduce_over_ranks(std::vector<MetricValue>& values) const {
   std::vector<MetricValue*> shared;
   std::vector<double> mine;
@@ -133,7 +133,7 @@ void Recorder::reduce_over_interval(std::vector<MetricValue>& values, bool count
   }
 }
 
-// A step that did not count adds to sums alone.
+// A skipped step contributes to sums only.
 double Recorder::add(const MetricValue& v, bool counted) {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   const OverInterval how = v.metric->over_interval;

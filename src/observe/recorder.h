@@ -1,5 +1,5 @@
-// Makes the record of each iteration: asks each metric for its value, makes one of the ranks' shares, and keeps what
-// the interval since the last line needs.
+// Makes the record of each iteration: computes each metric, reduces the ranks' values, and keeps sums since the last
+// line.
 #pragma once
 #include <functional>
 #include <optional>
@@ -15,28 +15,28 @@ namespace megalith {
 
 class Recorder {
  public:
-  // `start`: where the run begins, in the middle of an interval perhaps; `train_iters`: where it ends. `peak`: flop/s
-  // of a device, if known. The clock stands still until resume().
+  // `start`: the first iteration, possibly in the middle of an interval; `train_iters`: the last. `peak`: flop/s of a
+  // device, if known. The clock starts with resume().
   Recorder(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak, Ranks& ranks,
            std::span<const Metric> metrics = all_metrics());
 
-  // After each step. All ranks must call it if speaks(). `next_rate`: the learning rate of the next step, and
-  // that of --decoupled-lr. The record
-  // stays until the next call.
+  // Called after each step, on all ranks if speaks(). `next_rate`: the learning rate of the next step, and that of
+  // --decoupled-lr. The record is valid until the next call.
   const Record& take(const RunState& state, const StepResult& step, double next_rate,
                      std::optional<double> next_decoupled_rate = {});
 
-  // Of this process, for metrics of memory: what its plan takes, and the most that it had so far.
+  // Memory of this process: its plan, and its peak so far.
   void tell_memory(i64 reserved_bytes, const PhaseMemory& phases, std::function<i64()> peak_bytes) {
     reserved_bytes_ = reserved_bytes, phases_ = phases, peak_bytes_ = std::move(peak_bytes);
   }
 
-  // Of delayed scaling, as the device has them.
+  // Sets the host copy of the delayed scales.
   void tell_scales(Fp8Scales scales) { scales_ = std::move(scales); }
 
-  void tell_times(std::vector<NamedValue> times) { record_.times = std::move(times); }  // in the records from here on
+  // Adds them to all following records.
+  void tell_times(std::vector<NamedValue> times) { record_.times = std::move(times); }
 
-  bool speaks() const;             // to other ranks, each iteration
+  bool speaks() const;             // whether other ranks need it in each iteration
   void pause() { watch_.stop(); }  // evaluation and saving are not training time
   void resume() { watch_.start(); }
   const Interval& interval() const { return interval_; }  // since the last line
@@ -52,11 +52,11 @@ class Recorder {
   std::optional<double> peak_;
   ModelSize size_;
   Ranks& ranks_;
-  std::vector<const Metric*> metrics_;  // those that are wanted
+  std::vector<const Metric*> metrics_;  // enabled metrics
   bool resumed_;
   Record record_;
   Interval interval_;
-  std::vector<NamedValue> timed_;  // sums of what goes by this process's clock
+  std::vector<NamedValue> timed_;  // sums since this process started
   i64 timed_iterations_ = 0;
   double seconds_ = 0;  // of this process since the last line
   Stopwatch watch_;

@@ -30,14 +30,14 @@ std::string rounded(i64 n) {
 // "1 rank", "12 ranks".
 std::string counted(i64 n, const char* what) { return fmt::format("{} {}{}", grouped(n), what, n == 1 ? "" : "s"); }
 
-// A field's value as its flag spells it.
+// A field's value in the spelling of its flag.
 std::string value_of(const Options& o, const char* field) {
   Options copy = o;
   config::FieldList fields = config::fields_of(copy);
   return fields.find(field)->text();
 }
 
-// "label       text", broken at blanks; further lines stand below the text.
+// "label       text", wrapped at blanks; continuation lines are indented to the text.
 std::string line(const std::string& label, const std::string& text) {
   std::string out = fmt::format("{:<{}}", label, kLabel);
   std::size_t column = kLabel;
@@ -126,7 +126,7 @@ std::string data_text(const Options& o) {
   const auto list = [](const char* what, const std::vector<std::string>& words) {
     std::vector<std::string> names;
     for (const std::string& word : words)
-      if (char* end = nullptr; std::strtod(word.c_str(), &end), *end != 0) names.push_back(word);  // not a weight
+      if (char* end = nullptr; std::strtod(word.c_str(), &end), *end != 0) names.push_back(word);  // no weight
     if (names.empty()) return std::string();
     return fmt::format("{}{}{}", what, names[0], names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "");
   };
@@ -188,14 +188,14 @@ void say_notes(const Options& o) {
   if (level == LogLevel::error) log::silence_warnings();
   if (level == LogLevel::debug) log::say("{}", arguments_text(o));
   for (const std::string& note : o.notes) {
-    if (note.starts_with(kDifference)) continue;  // the head has them
+    if (note.starts_with(kDifference)) continue;  // already in the head
     if (level <= LogLevel::info || (level == LogLevel::warning && note.starts_with("warning"))) log::say("{}", note);
   }
   const std::string map = rank_map(mesh_of(o.parallel, o.model));
   if (level == LogLevel::debug && !map.empty()) log::say("{}", map);
 }
 
-// The layout says it where all is f32.
+// If all is f32, the layout line already says so.
 static std::string precision_line(const Options& o) {
   const Precision precision = precision_of(o);
   return precision == Precision{} ? "" : line("precision", to_string(precision) + quantize_text(o));
@@ -228,7 +228,7 @@ std::string write_arguments(const Options& o, i64 iteration) {
     }
     if (std::ofstream file(path, std::ios::binary | std::ios::trunc); file << text << std::flush) return path;
     std::error_code none;
-    std::filesystem::remove(path, none);  // part of it
+    std::filesystem::remove(path, none);  // an incomplete file
     log::warn("{}: the arguments could not be written", path);
     return {};
   }

@@ -65,7 +65,7 @@ constexpr Series kSeries[] = {
     {"megalith_build_info", kGauge, "1; the labels tell the versions of the program and of its libraries."},
 };
 
-// 0.2 is what the users' rule compares with, so it is an end.
+// 0.2 is the threshold of the alert rule, so it is a bucket limit.
 constexpr double kReductionBuckets[] = {.0005, .001, .0025, .005, .01, .025, .05, .1, .15, .2, .3, .5, 1, 2.5, 5, 10};
 
 }  // namespace

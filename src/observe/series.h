@@ -1,4 +1,4 @@
-// The series that a run's Prometheus endpoint can have: names, kinds and meanings in one table.
+// The table of all series of a run's Prometheus endpoint: names, types and help.
 #pragma once
 #include <span>
 #include <string>
@@ -13,18 +13,19 @@ namespace megalith {
 enum class SeriesKind : u8 { gauge, counter, histogram };
 
 struct Series {
-  std::string_view name;  // "megatron:loss" is there as "megatron_loss" too
+  std::string_view name;  // "megatron:loss" is also exported as "megatron_loss"
   SeriesKind kind;
   std::string_view help;
 };
 
 std::span<const Series> all_series();
-const Series& series_named(std::string_view name);  // error if there is none
+const Series& series_named(std::string_view name);  // Error if it does not exist
 
-// The second name of a series that has one; else "". Alert rules of users have the first one, linters like the second.
+// The second name of a series that has one; else "". Existing alert rules use the first name, linters prefer the
+// second.
 std::string second_name(std::string_view name);
 
-// Upper ends of the histogram's buckets, in seconds.
+// Upper limits of the histogram's buckets, in seconds.
 std::span<const double> reduction_buckets();
 
 using Labels = std::vector<std::pair<std::string, std::string>>;

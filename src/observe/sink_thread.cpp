@@ -14,7 +14,7 @@ namespace megalith {
 
 static constexpr std::chrono::milliseconds kLook(100);
 
-// The thread has a share of it, so a thread that is stuck in a sink may outlive the run.
+// Shared with the thread, so that a thread that is stuck in a sink may outlive the run.
 struct SinkThread::State {
   struct Told {
     ToldAt at;
@@ -30,14 +30,14 @@ struct SinkThread::State {
   std::condition_variable filled, taken;
   std::deque<Told> queue;
   bool is_busy = false, ends = false, is_left = false;
-  bool is_stuck = false;  // and things are dropped
+  bool is_stuck = false;  // records are dropped now
   i64 takes = 0;          // so far
   i64 dropped = 0, told_dropped = 0;
   double seconds = 0;
   bool has_failed = false;
   std::thread thread;
 
-  // With the lock. Waits while the sinks get on; false: they did not.
+  // Needs the lock. Waits while the sinks make progress; false: they made none for `patience` seconds.
   bool wait_until(std::unique_lock<std::mutex>& lock, double patience, const std::function<bool()>& done) {
     while (!done()) {
       const i64 before = takes;
@@ -49,7 +49,7 @@ struct SinkThread::State {
 
   void run() {
     sigset_t all;
-    sigfillset(&all);  // signals are for the training thread
+    sigfillset(&all);  // the training thread handles signals
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
     std::unique_lock lock(mutex);
     for (;;) {
@@ -58,7 +58,7 @@ struct SinkThread::State {
       const Told next = std::move(queue.front());
       queue.pop_front();
       is_busy = true;
-      taken.notify_all();  // there is room
+      taken.notify_all();  // the queue has space
       lock.unlock();
       const double began = steady_seconds();
       *clock = next.at;
@@ -70,7 +70,7 @@ struct SinkThread::State {
     }
   }
 
-  // What goes wrong in a sink never stops a run.
+  // An error in a sink never stops a run.
   void give(const Tell& tell) {
     for (const auto& sink : sinks) {
       try {
@@ -81,7 +81,7 @@ struct SinkThread::State {
     }
   }
 
-  // With the lock.
+  // Needs the lock.
   void tell_dropped() {
     if (dropped > std::exchange(told_dropped, dropped))
       log::warn("{}: {} records are dropped so far, as it was stuck; the run continues", what, dropped);

@@ -1,4 +1,4 @@
-// Detects values far above the recent ones: above their median by so many median absolute deviations, and above 1.5
+// Detects spikes: values more than a number of median absolute deviations above the recent median, and above 1.5
 // times the median.
 #pragma once
 #include <deque>
@@ -12,15 +12,15 @@ class SpikeDetector {
   static constexpr size_t kWindow = 128;  // steps
   static constexpr size_t kLeast = 16;    // values needed before a spike is reported
 
-  // 0 deviations: nothing is a spike.
+  // 0 deviations: never a spike.
   explicit SpikeDetector(double deviations) : deviations_(deviations) {}
-  // Whether x is a spike; a finite x is then one of the last steps' values.
+  // Whether x is a spike. Then adds x, if finite, to the recent values.
   bool look(double x);
 
   struct Usual {
     double median = 0, deviation = 0;  // median absolute deviation
   };
-  Usual usual() const { return usual_; }  // as the last x was held against
+  Usual usual() const { return usual_; }  // for the last x
 
  private:
   double deviations_;

@@ -7,7 +7,7 @@
 namespace megalith {
 
 void StepHealth::look(i64 iteration, const StepResult& r, const std::string& cause) {
-  if (r.may_scale_down) return;  // what a falling loss scale is for
+  if (r.may_scale_down) return;  // overflows that only reduce the loss scale are normal
   skipped_in_a_row_ = r.counted ? 0 : skipped_in_a_row_ + 1;
   if (r.counted && r.is_empty())
     log::warn("iteration {}: all labels of its {} samples are masked: its loss and its gradient are 0", iteration,

@@ -1,5 +1,5 @@
-// Checks each step's loss and gradient: reports skipped steps and steps with nothing to learn, and ends a run that
-// cannot recover.
+// Checks each step's loss and gradient. Reports skipped steps and steps without labels, and ends a run that cannot
+// recover.
 #pragma once
 #include "settings/options.h"
 #include "step/model_state.h"
@@ -11,8 +11,9 @@ class StepHealth {
  public:
   StepHealth(const TrainConfig& train, const ModelState& model) : t_(train), model_(model) {}
 
-  // After each step. Error if this rank's weights are not finite, or if so many steps in a row were skipped. Ranks
-  // finish steps at different moments, so there is no communication here. `cause`: why a step was skipped, if known.
+  // Called after each step. Error if this rank's weights are not finite, or after too many consecutive skipped steps.
+  // It does not communicate, because ranks finish steps at different times. `cause`: why a step was skipped, if
+  // known.
   void look(i64 iteration, const StepResult& result, const std::string& cause = "");
 
  private:

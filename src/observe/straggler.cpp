@@ -16,7 +16,7 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown host";
 }
 
-// The first `count` in the order of `before`; equal ones by rank.
+// The first `count` elements in the order of `before`; equal ones are ordered by rank.
 template <class Before>
 std::vector<OwnWork> first_by(std::vector<OwnWork> ranks, size_t count, Before&& before) {
   std::stable_sort(ranks.begin(), ranks.end(), before);
@@ -62,7 +62,7 @@ std::string straggler_line(std::vector<OwnWork> ranks, int count) {
 
 Straggler::Straggler(const PlannedStep& step, i64 micro_batches, Interpreter& interpreter, Ranks& ranks, int count)
     : interpreter_(interpreter), ranks_(ranks), count_(count), flops_(flops_a_step(step, micro_batches)) {
-  interpreter.own_seconds();  // counted from here on
+  interpreter.own_seconds();  // start of the next interval
 }
 
 std::string Straggler::report() {

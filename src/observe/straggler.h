@@ -1,5 +1,5 @@
-// --log-straggler: which ranks are slow by themselves. Ranks that work together all take as long as the slowest of
-// them, so what is compared is each rank's own time: its programs without transfers and without waiting for others.
+// --log-straggler: finds slow ranks. Ranks that work together all take as long as the slowest. So it compares each
+// rank's own time: its programs without transfers and waits.
 #pragma once
 #include <span>
 #include <string>
@@ -13,27 +13,26 @@ namespace megalith {
 struct OwnWork {
   int rank = 0;
   std::string host;
-  double seconds = 0, flops = 0;  // of one iteration; flops: all that the plan computes, the optimizer included
+  double seconds = 0, flops = 0;  // of one iteration; flops: all of the plan, including the optimizer
   double tflops() const { return seconds > 0 ? flops / seconds / 1e12 : 0; }
 };
 
-// One line, no newline: the `count` slowest and fastest ranks, the median time, and the `count` ranks of the least and
-// the most TFLOP/s. (Where pipeline stages have different shares of the work, the last two tell more.)
+// One line without newline: the `count` slowest and fastest ranks, the median time, and the `count` ranks with the
+// lowest and highest TFLOP/s. (If pipeline stages have different amounts of work, compare the latter.)
 std::string straggler_line(std::vector<OwnWork> ranks, int count);
 
 class Straggler {
  public:
-  // `count`: ranks to name at either end.
+  // `count`: number of ranks to name at either end.
   Straggler(const PlannedStep& step, i64 micro_batches, Interpreter& interpreter, Ranks& ranks, int count);
 
-  void step() { ++steps_; }  // after each iteration
-  // Encloses work that is not training: evaluation, saving. No step may be running.
+  void step() { ++steps_; }  // called after each iteration
+  // Brackets work that is not training, such as evaluation and saving. No step may be running.
   void pause() { seconds_ += interpreter_.own_seconds(); }
   void resume() { interpreter_.own_seconds(); }
-  // The line of the iterations since the last one. All ranks must call it at the same iteration; devices go on
-  // meanwhile.
+  // Collective: the line for the iterations since the last one. Devices continue meanwhile.
   std::string report();
-  std::span<const OwnWork> last() const { return last_; }  // what the last line was made of
+  std::span<const OwnWork> last() const { return last_; }  // input of the last line
 
  private:
   Interpreter& interpreter_;

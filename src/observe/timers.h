@@ -1,5 +1,4 @@
-// A stopwatch for the time between log lines: stopped while the run evaluates and saves, so that these do not count as
-// training.
+// A stopwatch for the time between log lines. It is stopped during evaluation and saves, which are not training.
 #pragma once
 #include <functional>
 
@@ -10,10 +9,10 @@ namespace megalith {
 class Stopwatch {
  public:
   explicit Stopwatch(std::function<double()> now = steady_seconds) : now_(std::move(now)) {}
-  void start();  // no effect if it runs
-  void stop();   // no effect if it does not
-  // Seconds it ran between the last take() and a moment that may have passed; what comes after it counts for the next
-  // time. take() begins at 0 again.
+  void start();  // no effect if it is running
+  void stop();   // no effect if it is stopped
+  // Seconds between the last take() and `now`, which may be in the past; later time counts for the next call. take()
+  // restarts at 0.
   double take(double moment);
 
  private:

@@ -33,7 +33,7 @@ std::string timing_block(const std::vector<std::vector<NamedValue>>& seconds, Ti
   const bool max_only = option == TimingLogOption::max;
   std::string out;
   for (size_t i = 0; i < seconds[0].size(); ++i) {
-    double least = 0, most = 0;  // of the ranks that have any
+    double least = 0, most = 0;  // over the ranks that have any
     for (const auto& of_rank : seconds) {
       const double ms = 1e3 * of_rank[i].value;
       if (ms <= 0) continue;

@@ -1,4 +1,4 @@
-// Times of the ranks in Megatron's block of lines, by its names.
+// Formats the ranks' times as Megatron's block of lines, under its names.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace megalith {
 
-// `seconds`: by rank, each rank's in the same order; 0: the rank has none. "" if none has any.
+// `seconds`: for each rank, in the same order; 0: the rank has none. Returns "" if no rank has any.
 std::string timing_block(const std::vector<std::vector<NamedValue>>& seconds, TimingLogOption option);
 
-// The times of this rank as a text, and back, for an exchange.
+// Encodes this rank's times as text for an exchange, and decodes them.
 std::string timing_text(const std::vector<NamedValue>& seconds);
 std::vector<NamedValue> timing_of_text(const std::string& text);
 

@@ -1,4 +1,4 @@
-// --timing-log-level: the ranks' phase times, with each log line, and after each save and evaluation.
+// --timing-log-level: the ranks' phase times, at each log line and after each save and evaluation.
 #pragma once
 #include <optional>
 #include <span>
@@ -14,7 +14,7 @@ namespace megalith {
 
 class TimingLog {
  public:
-  // `in_step`: runs can be looked into. Else the device may time itself.
+  // `in_step`: the host can read clocks inside a step. Otherwise the device may measure itself.
   TimingLog(const TrainConfig& train, const Plan& plan, Ranks& ranks, Interpreter& device, bool in_step)
       : option_(train.timing_log_option),
         ranks_(ranks),
@@ -34,14 +34,14 @@ class TimingLog {
   void step_ends() {
     if (phases_) phases_->step_ends();
   }
-  // Of all ranks at the same place; nothing where there is nothing to tell.
+  // Collective. Returns "" if there is nothing to report.
   std::string interval() {
     if (!phases_) return "";
     if (asks_device_) phases_->hear(device_.tag_seconds());
     last_ = phases_->take();
     return block(last_);
   }
-  std::span<const NamedValue> last() const { return last_; }  // this rank's, of interval()
+  std::span<const NamedValue> last() const { return last_; }  // this rank's times, from interval()
   std::string of(const std::string& name, double seconds) { return block({{name, seconds}}); }
 
  private:

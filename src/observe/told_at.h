@@ -1,4 +1,4 @@
-// When something was told. Sinks on a thread of their own take it later, and use this moment as their clock.
+// The time at which a record was queued. Sinks on their own thread get it later, and use this time as their clock.
 #pragma once
 #include "base/clock.h"
 #include "observe/sinks/tensorboard_file.h"

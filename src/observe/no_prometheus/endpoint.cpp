@@ -1,4 +1,4 @@
-// Stands in where prometheus-cpp was not there at build.
+// Used if prometheus-cpp was missing at build time.
 #include "observe/endpoint.h"
 #include "base/check.h"
 

@@ -1,4 +1,4 @@
-// The endpoint by prometheus-cpp's registry and text, and civetweb's server.
+// The endpoint with prometheus-cpp's registry and text format, and civetweb's server.
 #include "observe/endpoint.h"
 
 #include <civetweb.h>
@@ -64,7 +64,7 @@ class ServedEndpoint final : public Endpoint {
   void healthy_until(double moment) override { healthy_until_ = moment; }
 
  private:
-  // Of each name one family, and with a second name another one.
+  // One family for each name, and another one if the series has a second name.
   template <class T>
   struct Kept {
     std::map<std::string, std::vector<prometheus::Family<T>*>> families;

@@ -4,7 +4,7 @@
 
 namespace megalith {
 
-// Of several sets none has a curve.
+// With several validation sets there is no curve.
 void Chart::take_evaluation(const Evaluated& e) {
   if (e.record && e.set.empty()) validation_.push_back({double(e.iteration), e.losses.front().value});
 }

@@ -1,4 +1,4 @@
-// The curves of the losses, said at the end of a run.
+// Prints the loss curves at the end of a run.
 #pragma once
 #include "observe/record.h"
 #include "observe/sinks/loss_chart.h"

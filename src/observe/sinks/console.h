@@ -1,5 +1,5 @@
-// Megatron-LM's console lines to the letter, since dashboards and loss-curve tools parse them. One deliberate
-// difference: Megatron leaves a loss out when its mean is negative or NaN; here it is printed.
+// Megatron-LM's console lines, character for character, because dashboards and loss-curve tools parse them. One
+// difference: Megatron omits a loss whose mean is negative or NaN; here it is printed.
 #pragma once
 #include <chrono>
 #include <span>
@@ -12,11 +12,11 @@ namespace megalith {
 
 using WallTime = std::chrono::system_clock::time_point;
 
-// One line, no newline, with the interval's values. The time is printed as local time with microseconds.
+// One line without newline, with the interval's values. The time is local time with microseconds.
 std::string iteration_line(WallTime time, const Record& record, const TrainConfig& train);
 
 // Three lines, no newline at the end: dashes, the losses and their perplexities, dashes. where: "iteration 100", or
-// "iteration 100 on validation set" and "... on test set" at the end of training. suffix: "" or "-NAME" with several
+// at the end of training "iteration 100 on validation set" and "... on test set". suffix: "" or "-NAME" with several
 // validation sets.
 std::string validation_lines(std::string_view where, std::span<const NamedValue> losses, std::string_view suffix = "");
 

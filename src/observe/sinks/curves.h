@@ -1,4 +1,4 @@
-// Curves of TensorBoard and W&B besides the table of metrics, each enabled by Megatron's flag.
+// Curves of TensorBoard and W&B that are not in the table of metrics. Megatron's flags enable them.
 #pragma once
 #include "observe/record.h"
 
@@ -12,9 +12,9 @@ inline CurveFlags curve_flags_of(const TrainConfig& t) {
   return {t.log_timers_to_tensorboard, t.log_validation_ppl_to_tensorboard};
 }
 
-// Megatron's name of the time that the training stood still.
+// Megatron's name of the time during which training was paused.
 inline const char* timer_of(Away where) { return where == Away::evaluating ? "evaluate-time" : "save-checkpoint-time"; }
-// And that of a phase.
+// Megatron's name of a phase.
 inline std::string timer_of(const NamedValue& seconds) { return seconds.name + "-time"; }
 
 }  // namespace megalith

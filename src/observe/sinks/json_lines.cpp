@@ -19,7 +19,7 @@ i64 iteration_of(const std::string& line, const fs::path& path, i64 number, cons
   return object[lines.key].get<i64>();
 }
 
-// Bytes up to the first line of an iteration above the given one, or up to an unfinished last line.
+// Number of bytes before the first line of a later iteration, or before an incomplete last line.
 u64 bytes_to_keep(const fs::path& path, i64 iteration, const JsonLines& lines) {
   std::ifstream in(path, std::ios::binary);
   check(in.good(), "{} {}: cannot read what it holds: check its permissions, or name another file", lines.what,

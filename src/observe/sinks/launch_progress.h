@@ -1,4 +1,4 @@
-// Tells the agent of `megalith launch` which iterations are done.
+// Reports completed iterations to the agent of `megalith launch`.
 #pragma once
 #include "comm/launch_line.h"
 #include "observe/record.h"

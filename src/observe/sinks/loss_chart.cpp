@@ -24,7 +24,8 @@ struct Extent {
 
 bool finite(const ChartPoint& p) { return std::isfinite(p.x) && std::isfinite(p.y); }
 
-// The mean y of each dot column, gaps filled in. The first and last column have points, unless all points share one x.
+// The mean y of each dot column, with gaps interpolated. The first and last column have points, unless all points
+// share one x.
 std::vector<double> column_means(std::span<const ChartPoint> points, const Extent& x, int columns) {
   std::vector<double> sum(size_t(columns), 0), mean(size_t(columns), std::nan(""));
   std::vector<i64> count(size_t(columns), 0);
@@ -44,7 +45,7 @@ std::vector<double> column_means(std::span<const ChartPoint> points, const Exten
   return mean;
 }
 
-// Dots in cells of 2 x 4, row 0 at the top.
+// Dots in cells of 2 x 4; row 0 is at the top.
 class Canvas {
  public:
   Canvas(int columns, int rows) : columns_(columns), cells_(size_t(columns) * size_t(rows), 0) {}
@@ -52,7 +53,7 @@ class Canvas {
     constexpr u8 kDots[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
     cells_[size_t(y / 4) * size_t(columns_) + size_t(x / 2)] |= kDots[y % 4][x % 2];
   }
-  std::string row(int r) const {  // U+2800 + dots in UTF-8; trailing empty cells left out
+  std::string row(int r) const {  // U+2800 + dots in UTF-8; without trailing empty cells
     std::string s;
     size_t end = 0;
     for (int c = 0; c < columns_; ++c) {
@@ -78,7 +79,7 @@ Canvas draw(const std::vector<double>& means, const Extent& y, int rows) {
   for (int x = 0; x < int(means.size()); ++x) {
     if (std::isnan(means[size_t(x)])) continue;
     const int dot = int(std::lround((1 - y.part(means[size_t(x)])) * (rows * 4 - 1)));
-    const int from = before < 0 ? dot : before + (dot > before) - (dot < before);  // a steep piece is a vertical line
+    const int from = before < 0 ? dot : before + (dot > before) - (dot < before);  // a steep segment is a vertical line
     for (int d = std::min(from, dot); d <= std::max(from, dot); ++d) canvas.set(x, d);
     before = dot;
   }

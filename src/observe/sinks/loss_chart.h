@@ -1,4 +1,4 @@
-// A curve drawn with Braille characters, 2 x 4 dots each, for the end of a run in a terminal.
+// A curve of Braille characters, with 2 x 4 dots each, for the end of a run in a terminal.
 #pragma once
 #include <span>
 #include <string>
@@ -11,15 +11,15 @@ struct ChartPoint {
   double y = 0;
 };
 
-// Of the whole picture without its title and the x axis below.
+// Size of the picture without its title and x axis.
 struct ChartSize {
   int columns = 70;
   int rows = 15;
 };
 
-// The title, `rows` lines of curve with y labels at the top, middle and bottom, the x axis with the first and last x.
-// Points that fall on one dot column are averaged, gaps are joined by straight lines, points that are not finite are
-// left out; lines end in newlines. Without a finite point: the title and a line that says so.
+// The title, `rows` lines of curve with y labels at the top, middle and bottom, and the x axis with the first and
+// last x. Points in the same dot column are averaged, gaps are joined by straight lines, and non-finite points are
+// skipped. Lines end with newlines. If there is no finite point: the title and a line that says so.
 std::string loss_chart(std::string_view title, std::span<const ChartPoint> points, ChartSize size = {});
 
 }  // namespace megalith

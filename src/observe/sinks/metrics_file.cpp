@@ -51,7 +51,7 @@ void MetricsFile::take(const Record& record) {
   if (record.ends_interval) write(record.iteration, members_of(record));
 }
 
-// The first loss is the model's.
+// The first loss is the model's loss.
 void MetricsFile::take_evaluation(const Evaluated& e) {
   if (!e.record) return;
   std::vector<JsonMember> members;

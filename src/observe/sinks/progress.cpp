@@ -46,7 +46,7 @@ std::string progress_line(const ProgressState& p, int columns) {
   const int left = room - int(head.size() + tail.size()) - 1;
   if (left >= kNarrowestBar) head += bar(part, std::min(left, kWidestBar)) + " ";
   const std::string line = head + tail;
-  return left < 0 ? line.substr(0, size_t(room)) : line;  // no bar then, so all is ASCII
+  return left < 0 ? line.substr(0, size_t(room)) : line;  // without the bar all is ASCII
 }
 
 Progress::Progress(i64 first, i64 total, std::function<double()> now)

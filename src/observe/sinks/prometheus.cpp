@@ -12,11 +12,12 @@ namespace megalith {
 namespace {
 
 constexpr double kPeakSeconds = 600;
-// A step is taken for stuck behind so many medians; short steps vary more, so not before so many seconds.
+// A step longer than this many medians makes the run unhealthy. Short steps vary more, so there is also a minimum in
+// seconds.
 constexpr double kStuckMedians = 10, kStuckSeconds = 5;
 constexpr size_t kRanksTold = 8;
 
-// Those of one value an iteration.
+// Metrics with one value per iteration.
 constexpr std::pair<std::string_view, std::string_view> kSameValue[] = {
     {"iteration_time", "megatron:iteration_time_seconds"},
     {"grad_norm", "megatron:grad_norm"},
@@ -24,14 +25,14 @@ constexpr std::pair<std::string_view, std::string_view> kSameValue[] = {
     {"loss_scale", "megatron:loss_scale"},
     {"params_norm", "megatron:params_norm"},
     {"num_zeros", "megatron:num_zeros"}};
-// Those that are so much an iteration, and shown by the second.
+// Counts per iteration, exported as rates per second.
 constexpr std::pair<std::string_view, std::string_view> kRates[] = {
     {"throughput", "megatron:tflops_per_gpu"},
     {"tokens_per_second", "megatron:tokens_per_second"},
     {"samples_per_second", "megatron:samples_per_second"},
     {"mfu", "megatron:mfu"}};
 
-// Of Megatron's timers.
+// Megatron's timers.
 constexpr std::pair<const char*, const char*> kPhases[] = {
     {"forward-backward", "forward_backward"}, {"forward-compute", "forward"},        {"backward-compute", "backward"},
     {"all-grads-sync", "grad_reduce"},        {"params-all-gather", "param_gather"}, {"optimizer", "optimizer"},
@@ -55,7 +56,7 @@ Labels layout_of(const Options& o) {
       {"ep", std::to_string(p.expert_model_parallel_size)}, {"dtype", std::string(name_of(precision_of(o).products))}};
 }
 
-// The program and what it was built with, of Options::stack: "megalith 0.1.0; commit 98e7c903fd2a; CUDA 13.0.88".
+// The program and its build, from Options::stack: "megalith 0.1.0; commit 98e7c903fd2a; CUDA 13.0.88".
 Labels build_of(const std::string& stack) {
   constexpr std::pair<std::string_view, const char*> kParts[] = {
       {"megalith ", "version"}, {"commit ", "git"}, {"CUDA ", "cuda"}, {"NCCL ", "nccl"}};
@@ -83,7 +84,7 @@ PrometheusSink::PrometheusSink(Endpoint& endpoint, const Options& o, i64 iterati
   for (const char* counter :
        {"megatron:skipped_iterations_total", "megatron:nan_iterations_total", "megatron:loss_spikes_total",
         "megatron:grad_norm_spikes_total", "megalith_checkpoint_failures_total"})
-    to_.add(counter, 0);  // so that an increase from the first one on is seen
+    to_.add(counter, 0);  // exported as 0, so that the first increase is visible
 }
 
 void PrometheusSink::take(const Record& r) {
@@ -110,7 +111,7 @@ void PrometheusSink::set_values(const Record& r, double seconds) {
     to_.set("megalith_phase_seconds", wait->now, {{"phase", "data_wait"}});
 }
 
-// A norm that is not finite is no peak: it has a counter.
+// A non-finite norm is not a peak: it has its own counter.
 void PrometheusSink::set_peak(double norm) {
   const double now = now_();
   while (!peaks_.empty() && peaks_.front().at < now - kPeakSeconds) peaks_.pop_front();
@@ -121,7 +122,7 @@ void PrometheusSink::set_peak(double norm) {
   if (!peaks_.empty()) to_.set("megatron:grad_norm_peak", peaks_.front().value);
 }
 
-// A resumed run goes on where the counters of the run before stood.
+// A resumed run continues the counters of the previous process.
 void PrometheusSink::count(const Record& r) {
   const i64 more = std::max<i64>(0, r.consumed_samples - samples_);
   to_.add("megatron:consumed_samples_total", double(more));
@@ -132,7 +133,7 @@ void PrometheusSink::count(const Record& r) {
   count_spikes(r);
 }
 
-// The record has those of this process so far.
+// The record has the seconds of this process so far.
 void PrometheusSink::count_spikes(const Record& r) {
   constexpr std::pair<const char*, const char*> kSpikes[] = {{"loss_spikes", "megatron:loss_spikes_total"},
                                                              {"grad_norm_spikes", "megatron:grad_norm_spikes_total"}};
@@ -142,7 +143,7 @@ void PrometheusSink::count_spikes(const Record& r) {
   }
 }
 
-// A state of no time has no series.
+// A state without time has no series.
 void PrometheusSink::count_time(std::span<const NamedValue> seconds) {
   for (const NamedValue& state : seconds) {
     double& told = seconds_[state.name];
@@ -156,7 +157,7 @@ void PrometheusSink::take_times(std::span<const NamedValue> seconds, i64) {
   for (const auto& [timer, phase] : kPhases)
     for (const NamedValue& v : seconds)
       if (v.name == timer && v.value > 0) to_.set("megalith_phase_seconds", v.value, {{"phase", phase}});
-  double idle = 0;  // a stage waits for what it receives
+  double idle = 0;  // a stage waits for its input
   for (const NamedValue& v : seconds)
     if (v.name.ends_with("-recv")) idle += v.value;
   if (idle > 0) to_.set("megalith_phase_seconds", idle, {{"phase", "pipeline_idle"}});
@@ -187,7 +188,7 @@ void PrometheusSink::say_healthy() {
 void PrometheusSink::leave(Away where) {
   if (away_) come_back();
   away_ = where, left_ = now_();
-  to_.healthy_until(std::numeric_limits<double>::infinity());  // how long it takes is not known
+  to_.healthy_until(std::numeric_limits<double>::infinity());  // the duration is unknown
 }
 
 void PrometheusSink::come_back() {
@@ -211,7 +212,7 @@ void PrometheusSink::take_save(const EndedSave& save) {
   to_.set("megalith_checkpoint_bytes", double(save.bytes));
 }
 
-// The slowest and the fastest.
+// The slowest and the fastest rank.
 void PrometheusSink::take_own_work(std::span<const OwnWork> ranks) {
   std::vector<OwnWork> sorted(ranks.begin(), ranks.end());
   std::ranges::stable_sort(sorted, std::greater{}, &OwnWork::seconds);
@@ -221,7 +222,7 @@ void PrometheusSink::take_own_work(std::span<const OwnWork> ranks) {
     to_.set("megalith_rank_own_seconds", w.seconds, {{"rank", std::to_string(w.rank)}, {"host", w.host}});
 }
 
-// Those that are off most. One that is no number is off most of all.
+// The ranks with the largest deviations. NaN is the largest.
 void PrometheusSink::take_rank_losses(std::span<const LossDeviation> ranks) {
   std::vector<LossDeviation> sorted(ranks.begin(), ranks.end());
   for (LossDeviation& rank : sorted)

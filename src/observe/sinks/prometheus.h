@@ -1,4 +1,4 @@
-// A run's records as series of its Prometheus endpoint.
+// Exports a run's records as series of its Prometheus endpoint.
 #pragma once
 #include <deque>
 #include <functional>
@@ -16,10 +16,10 @@ namespace megalith {
 
 class PrometheusSink final : public Sink {
  public:
-  // The run begins behind `iteration`. The endpoint outlives the sink.
+  // The run begins after `iteration`. The endpoint outlives the sink.
   PrometheusSink(Endpoint& endpoint, const Options& options, i64 iteration,
                  std::function<double()> now = steady_seconds, std::function<double()> wall = unix_seconds);
-  void follow(Fp8Scales scales) { scales_ = std::move(scales); }  // from the next record on
+  void follow(Fp8Scales scales) { scales_ = std::move(scales); }  // takes effect with the next record
   void take(const Record& record) override;
   void take_evaluation(const Evaluated& evaluated) override;
   void take_save(const EndedSave& save) override;
@@ -45,12 +45,12 @@ class PrometheusSink final : public Sink {
   Endpoint& to_;
   std::function<double()> now_, wall_;
   i64 seq_length_;
-  i64 samples_ = 0;         // told
-  double spikes_[2] = {};   // told, of the loss and of the gradient's norm
-  std::deque<Peak> peaks_;  // falling, of the last 10 minutes
+  i64 samples_ = 0;         // exported so far
+  double spikes_[2] = {};   // exported counts: of the loss, of the gradient norm
+  std::deque<Peak> peaks_;  // of the last 10 minutes, descending
   LastValues times_;
   std::optional<Fp8Scales> scales_;
-  std::map<std::string, double> seconds_;  // told, of each state
+  std::map<std::string, double> seconds_;  // exported seconds of each state
   std::optional<Away> away_;
   double left_ = 0;
 };

@@ -1,4 +1,4 @@
-// Builds a protobuf message by hand: the few that files of other programs need.
+// Encodes the few protobuf messages that files of other programs need.
 #pragma once
 #include <bit>
 #include <span>
@@ -16,7 +16,7 @@ std::string little_endian(U value) {
   return s;
 }
 
-// Fields are to be added in the order of their numbers.
+// Add fields in ascending order of their numbers.
 class Message {
  public:
   Message& number(int field, u64 value) { return varint(u64(field) << 3).varint(value); }
@@ -35,7 +35,7 @@ class Message {
     for (double v : values) all += little_endian(std::bit_cast<u64>(v));
     return values.empty() ? *this : bytes(field, all);
   }
-  operator std::string_view() const { return bytes_; }  // NOLINT: a finished message is the bytes of a field
+  operator std::string_view() const { return bytes_; }  // NOLINT: a finished message is the content of a field
   std::string take() { return std::move(bytes_); }
 
  private:

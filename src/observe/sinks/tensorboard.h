@@ -1,4 +1,4 @@
-// Values as TensorBoard's curves, under Megatron's names.
+// Writes values as TensorBoard curves, under Megatron's names.
 #pragma once
 #include "observe/sinks/curves.h"
 #include "observe/sinks/tensorboard_file.h"
@@ -7,15 +7,15 @@ namespace megalith {
 
 class TensorBoard final : public Sink {
  public:
-  // Writes every `every` iterations what has a curve each iteration, and at the end of each interval what has one
-  // there.
+  // Every `every` iterations it writes the curves by iteration. At the end of each interval it writes the curves by
+  // interval.
   TensorBoard(const std::filesystem::path& folder, i64 every, const TensorBoardOrigin& origin = this_process(),
               const CurveFlags& flags = {})
       : writer_(folder, origin), every_(every), flags_(flags), now_(origin.now) {}
-  // Each as a text of its own, as Megatron writes them.
+  // Each setting as a separate text, as in Megatron.
   void write_arguments(Options options, i64 iteration);
   void take(const Record& record) override;
-  // "LOSS validation", by iterations and by samples; where it is wanted "LOSS validation ppl" too.
+  // "LOSS validation", by iterations and by samples; on request also "LOSS validation ppl".
   void take_evaluation(const Evaluated& evaluated) override;
   void take_times(std::span<const NamedValue> seconds, i64 iteration) override;
   void leave(Away where) override;

@@ -16,7 +16,7 @@ TensorBoardOrigin this_process() {
   return {.hostname = name, .pid = getpid()};
 }
 
-// A name that is not taken, so that two writers of one process and second have a file each.
+// A unique name: two writers of one process and second need different files.
 static std::filesystem::path free_path(const std::filesystem::path& folder, const TensorBoardOrigin& origin,
                                        double started) {
   for (i64 n = 0;; ++n) {

@@ -1,4 +1,4 @@
-// A TensorBoard event file. One rank writes; a restarted run opens a new file in the same folder. Events wait in memory
+// A TensorBoard event file. One rank writes. A restarted run opens a new file in the same folder. Events are buffered
 // until flush() (once per logging interval) or until there are many.
 #pragma once
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace megalith {
 
-double unix_seconds();  // the wall clock, seconds since 1970
+double unix_seconds();  // wall-clock time in seconds since 1970
 
-// What goes into the name of the file, events.out.tfevents.SECONDS.HOST.PID.N, and into the events.
+// Parts of the file name, events.out.tfevents.SECONDS.HOST.PID.N, and of the events.
 struct TensorBoardOrigin {
   std::string hostname;
   i64 pid = 0;
@@ -21,12 +21,12 @@ TensorBoardOrigin this_process();
 
 class TensorBoardWriter {
  public:
-  // Makes the folder and the file in it. Error if it cannot.
+  // Creates the folder and the file. Error if that fails.
   explicit TensorBoardWriter(const std::filesystem::path& folder, const TensorBoardOrigin& origin = this_process())
       : TensorBoardWriter(folder, origin, origin.now()) {}
   ~TensorBoardWriter() { flush(); }
 
-  void scalar(std::string_view tag, double value, i64 step);  // kept as float
+  void scalar(std::string_view tag, double value, i64 step);  // stored as float
   void text(std::string_view name, std::string_view text, i64 step);
   void histogram(std::string_view tag, const tfevents::Histogram& histogram, i64 step);
   void flush();

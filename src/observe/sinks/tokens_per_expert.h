@@ -1,9 +1,9 @@
-// The file of experts' tokens: --save-tokens-per-expert-interval. One JSON object a line, one for each layer with
-// experts, with Megatron's keys:
+// The file of --save-tokens-per-expert-interval: one JSON object per line, one line for each layer with experts, with
+// Megatron's keys:
 //   {"iter":100,"block":"decoder","layer":3,"tpe":[[128,64,96,80]]}
-//   {"iter":100,"block":"mtp","mtp_idx":0,"layer":0,"tpe":[[50,50,20,8]]}
-// "tpe" has one list: how many tokens each of all experts had in the whole step, after capacity. Megatron's ranks write
-// a file each, with a list of the rank's own experts for each micro-batch.
+//   {"iter":100,"block":"mtp","mtp_idx":0,"layer":0,"tpe":[[50,50,20,8]]}\n"tpe" has one list: the number of tokens of
+//   each expert in the whole step, after capacity. Megatron's ranks write one file each, with a list of the rank's own
+//   experts for each micro-batch.
 #pragma once
 #include "base/append_file.h"
 #include "observe/record.h"
@@ -12,13 +12,13 @@ namespace megalith {
 
 class TokensPerExpert final : public Sink {
  public:
-  // The file is `folder`/tokens_per_expert/rank0.jsonl; `iteration`: as of the metrics file. `every`: iterations.
+  // The file is `folder`/tokens_per_expert/rank0.jsonl. `iteration`: as for the metrics file. `every`: in iterations.
   TokensPerExpert(const std::filesystem::path& folder, i64 iteration, i64 every, const ModelConfig& model);
   void take(const Record& record) override;
 
  private:
   AppendFile file_;
-  i64 every_, layers_;         // layers: of the decoder
+  i64 every_, layers_;         // number of decoder layers
   std::vector<i64> mixtures_;  // layers with experts
 };
 

@@ -1,5 +1,6 @@
-// Values as an offline run of W&B, under Megatron's names: DIR/wandb/offline-run-TIME-ID/run-ID.wandb. Nothing is sent
-// from here but by `wandb sync`, which WANDB_MODE=online starts at the end.
+// Writes values as an offline run of W&B, under Megatron's names: DIR/wandb/offline-run-TIME-ID/run-ID.wandb. Only
+// `wandb sync` sends data; WANDB_MODE=online starts it at the end. WandbFile (wandb_file.h) encodes and writes the
+// file's bytes.
 #pragma once
 #include <functional>
 #include <memory>
@@ -10,22 +11,23 @@
 
 namespace megalith {
 
-// What the flags and W&B's own variables say.
+// Settings from the flags and from W&B's own variables.
 struct WandbAsked {
   std::string project{}, entity{}, name{}, group{}, id{}, mode{};
-  std::filesystem::path dir{};  // the one that "wandb" lies in
+  std::filesystem::path dir{};  // the parent of "wandb"
   std::vector<std::string> tags{};
   bool is_on() const { return !project.empty() && mode != "disabled"; }
 };
 
-// `env`: std::getenv, or a test's. Error if the variables ask for what is not there, or if no directory is named.
+// `env`: std::getenv, or a test's function. Error if the variables request an unsupported feature, or if there is no
+// directory.
 WandbAsked wandb_asked(const Options& options, const Environment& env);
 
 class Wandb final : public Sink {
  public:
-  // The run begins behind `iteration`. A row each `--tensorboard-log-interval` iterations.
+  // The run begins after `iteration`. One row each `--tensorboard-log-interval` iterations.
   Wandb(const Options& options, const WandbAsked& asked, i64 iteration, std::function<double()> now = unix_seconds);
-  ~Wandb() override { end(1); }  // of a run that failed; without finish()
+  ~Wandb() override { end(1); }  // for a run that failed; then without finish()
   void take(const Record& record) override;
   void take_evaluation(const Evaluated& evaluated) override;
   void take_times(std::span<const NamedValue> seconds, i64 iteration) override;
@@ -46,7 +48,7 @@ class Wandb final : public Sink {
   i64 every_;
   double started_;
   std::unique_ptr<WandbFile> file_;
-  // The row of the last step waits for what its evaluation adds: of a step W&B takes one row.
+  // The last row is kept until the step's evaluation has added its values, because W&B accepts one row per step.
   i64 step_ = -1;
   WandbItems row_, summary_;
   std::optional<Away> away_;

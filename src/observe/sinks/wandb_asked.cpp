@@ -1,4 +1,4 @@
-// What the flags and W&B's variables ask for; flags go first.
+// Reads the W&B settings from flags and W&B's variables; flags have precedence.
 #include "observe/endpoint.h"
 #include "observe/sinks/wandb.h"
 
@@ -14,7 +14,7 @@ static std::vector<std::string> parts_of(const std::string& text) {
   return parts;
 }
 
-// It becomes a part of names of files.
+// The id becomes part of file names.
 static void check_wandb_id(const std::string& id) {
   const bool ok = id.size() <= 64 && id.find_first_of("/\\#?%: ") == std::string::npos && !id.starts_with(".");
   check(ok, "WANDB_RUN_ID={}: want up to 64 letters, digits, - and _", id);
@@ -30,7 +30,7 @@ WandbAsked wandb_asked(const Options& o, const Environment& env) {
   WandbAsked asked{.project = c.wandb_project, .entity = c.wandb_entity};
   if (asked.project.empty()) return asked;
   asked.mode = first(variable("WANDB_MODE"), "offline");
-  if (asked.mode == "dryrun") asked.mode = "offline";  // its old name
+  if (asked.mode == "dryrun") asked.mode = "offline";  // the variable's old name
   check(asked.mode == "offline" || asked.mode == "online" || asked.mode == "disabled",
         "WANDB_MODE={}: want offline, online or disabled", asked.mode);
   if (!asked.is_on()) return asked;

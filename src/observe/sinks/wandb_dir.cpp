@@ -15,7 +15,7 @@ namespace megalith {
 
 namespace fs = std::filesystem;
 
-// As W&B makes them: 8 small letters and digits.
+// In W&B's form: 8 lowercase letters and digits.
 static std::string new_wandb_id() {
   constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyz";
   std::random_device random;
@@ -31,7 +31,7 @@ WandbPlace make_wandb_place(const fs::path& dir, const std::string& given, doubl
   std::tm local{};
   std::strftime(time, sizeof time, "%Y%m%d_%H%M%S", localtime_r(&seconds, &local));
   WandbPlace place{.id = id};
-  // Of two runs with one id in one second each has a folder of its own.
+  // If two runs have the same id and second, each gets its own folder.
   const std::string stem = fmt::format("offline-run-{}-{}", time, id);
   place.dir = dir / "wandb" / stem;
   for (int n = 1; fs::exists(place.dir); ++n)
@@ -43,7 +43,7 @@ WandbPlace make_wandb_place(const fs::path& dir, const std::string& given, doubl
   return place;
 }
 
-// JSON is YAML. If it can't be written, the run's own file in the same directory reports it.
+// JSON is valid YAML. If the file cannot be written, the run's main file in the same directory reports the error.
 void write_wandb_config(const WandbPlace& place, const WandbItems& config) {
   std::ofstream file(place.dir / "files" / "config.yaml");
   file << "wandb_version: 1\n";

@@ -1,4 +1,4 @@
-// Where W&B's offline runs lie, and how they are sent.
+// The directory of a W&B offline run, and its upload.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -12,10 +12,10 @@ struct WandbPlace {
   std::string id{};
 };
 
-// Makes the folders. `id`: of the run; empty: a new one. Error if it cannot.
+// Creates the folders. `id`: of the run; empty: a new id. Error if that fails.
 WandbPlace make_wandb_place(const std::filesystem::path& dir, const std::string& id, double now);
 
-// files/config.yaml, for people.
+// Writes files/config.yaml, for readers.
 void write_wandb_config(const WandbPlace& place, const WandbItems& config);
 
 // Starts `wandb sync` as a separate process, if it is in PATH; reports the result.

@@ -12,8 +12,8 @@ namespace megalith {
 namespace {
 
 constexpr i64 kBlock = 32768, kFrame = 7;
-constexpr u8 kFull = 1, kFirst = 2, kMiddle = 3, kLast = 4;  // parts of a record in a block
-constexpr std::string_view kReader = "0.70.0";               // the oldest wandb that can read it
+constexpr u8 kFull = 1, kFirst = 2, kMiddle = 3, kLast = 4;  // types of a record's fragments in a block
+constexpr std::string_view kReader = "0.70.0";               // the oldest wandb version that can read it
 
 std::string framed(u8 type, std::string_view part) {
   const auto bytes = [](std::string_view s) { return reinterpret_cast<const Bytef*>(s.data()); };
@@ -23,7 +23,7 @@ std::string framed(u8 type, std::string_view part) {
   return out += part;
 }
 
-// A record for a file of so many bytes.
+// A record for a file of this size.
 std::string in_blocks(i64 at, std::string_view record) {
   std::string out;
   for (bool first = true;; first = false) {
@@ -37,7 +37,7 @@ std::string in_blocks(i64 at, std::string_view record) {
   }
 }
 
-// Fields of wandb's wandb_internal.proto.
+// Field numbers of wandb's wandb_internal.proto.
 std::string item(int name_field, const std::pair<std::string, std::string>& item) {
   return Message().bytes(name_field, item.first).bytes(16, item.second).take();
 }
@@ -63,7 +63,7 @@ WandbFile::WandbFile(const std::filesystem::path& path) : file_(path, "W&B file"
   add(Message().bytes(21, Message().bytes(1, version)));
 }
 
-// One write per record: a truncated file has complete records before the cut. Lost records get no number.
+// One write per record, so a truncated file has complete records before the cut. Lost records get no number.
 void WandbFile::add(std::string_view fields) {
   const std::string record = in_blocks(size_, Message().number(1, u64(records_ + 1)).take() + std::string(fields));
   if (!file_.append(record)) return;

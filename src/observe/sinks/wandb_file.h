@@ -1,5 +1,5 @@
-// The file of a W&B offline run, which `wandb sync` sends: a header, then records in blocks as LevelDB's log has them,
-// each with a checksum. A record is a protobuf message; the few that a run needs are made here.
+// Writes the file of a W&B offline run, which `wandb sync` sends: a header, then records in blocks as in LevelDB's
+// log format, each with a checksum. A record is a protobuf message; this class encodes the few that a run needs.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -14,11 +14,11 @@ namespace megalith {
 // A name and its value as JSON.
 using WandbItems = std::vector<std::pair<std::string, std::string>>;
 
-std::string wandb_json(double value);           // NaN, Infinity and -Infinity as W&B writes them
+std::string wandb_json(double value);           // NaN, Infinity and -Infinity in W&B's form
 std::string wandb_json(std::string_view text);  // quoted
 
 struct WandbRun {
-  std::string id{}, entity{}, project{}, group{}, name{}, host{};  // empty: left out
+  std::string id{}, entity{}, project{}, group{}, name{}, host{};  // empty: omitted
   std::vector<std::string> tags{};
   WandbItems config{};
   i64 starting_step = 0;
@@ -27,7 +27,7 @@ struct WandbRun {
 
 class WandbFile {
  public:
-  // Makes the file and writes its header. Error if it cannot.
+  // Creates the file and writes its header. Error if that fails.
   explicit WandbFile(const std::filesystem::path& path);
   void run(const WandbRun& run);
   void history(i64 step, const WandbItems& items);
@@ -36,7 +36,7 @@ class WandbFile {
   const std::filesystem::path& path() const { return file_.path(); }
 
  private:
-  void add(std::string_view fields);  // of a record, without its number
+  void add(std::string_view fields);  // body of a record, without its number
 
   AppendFile file_;
   i64 size_ = 0, records_ = 0;
