@@ -30,7 +30,8 @@ std::string today() {
 
 class Recorder {
  public:
-  // Kernels' code comes to the device at first use, and is no part of what a run finds there when it is planned.
+  // Kernels are loaded onto the device at their first use. At planning time a run does not have this memory in use
+  // yet.
   Recorder(const Backend& backend, Ranks& ranks)
       : backend_(backend),
         ranks_(ranks),
@@ -54,7 +55,7 @@ class Recorder {
              t.all() * 1e3, t.step * 1e3);
   }
 
-  // Planning asks libraries for their workspaces; the backend remembers.
+  // A plan asks libraries for their workspaces, and the backend records them.
   void plan(const ModelCase& model) { plan_step(model.spec(), backend_); }
 
   DeviceFacts facts() const {
@@ -81,7 +82,7 @@ class Recorder {
  private:
   static double rate_of_largest(const std::vector<KernelFact>& kernels) {
     const KernelFact* most = nullptr;
-    for (const KernelFact& k : kernels)  // with marks they do not move all that they count
+    for (const KernelFact& k : kernels)  // kernels with row marks move fewer bytes than they count
       if (k.form.find("u8") == k.form.npos && (!most || k.work > most->work)) most = &k;
     return most ? most->work / most->seconds / 1e9 : 1;
   }
@@ -99,7 +100,7 @@ class Recorder {
 
 }  // namespace
 
-// What no measurement here tells stays as it was.
+// Facts that were not measured now stay unchanged.
 static void keep(DeviceFacts& to, const DeviceFacts& before) {
   to.nccl_bytes = before.nccl_bytes, to.nccl_bytes_each = before.nccl_bytes_each;
   to.peak_tflops = before.peak_tflops, to.launch_us = before.launch_us;
@@ -111,7 +112,8 @@ static void keep(DeviceFacts& to, const DeviceFacts& before) {
   to.attention_workspaces.insert(before.attention_workspaces.begin(), before.attention_workspaces.end());
 }
 
-// A step's time over that of its kernels by the facts: with clocks, memory and power as they are on these devices now.
+// The time of a step over the sum of its kernels' times by the facts. It includes the present clocks, memory and
+// power of these devices.
 static double together_by(const DeviceFacts& facts, const Backend& backend, Ranks& ranks) {
   const bool gpu = backend.host_bytes().has_value();
   const ModelCase model = timed_cases(gpu).front();
@@ -162,7 +164,7 @@ void add_mixtures(DeviceFacts& facts, const Backend& backend, Ranks& ranks) {
   }
 }
 
-// The facts that stay, with what is measured of steps in a row and of long attention.
+// The old facts, with new measurements of whole steps and of long attention.
 static DeviceFacts kept_facts(const Backend& backend, Ranks& ranks, const CalibrateOptions& options) {
   check(options.before.has_value(), "--keep-kernels: no file has kernels of {}: leave it out", options.name);
   DeviceFacts facts = *options.before;

@@ -1,4 +1,4 @@
-// Measures a device's facts: kernels in steps of small models, and what libraries ask for.
+// Measures a device's facts: kernels in steps of small models, and workspaces of libraries.
 #pragma once
 #include "comm/ranks.h"
 #include "facts/device_facts.h"
@@ -7,17 +7,19 @@
 namespace megalith {
 
 struct CalibrateOptions {
-  double seconds = 240;                 // no further model is begun after them
-  std::string name;                     // of the file
-  bool keep_kernels = false;            // those of `before` stay; one model says how much longer steps in a row take
-  std::optional<DeviceFacts> before{};  // links, peaks and prices of it stay, and workspaces that were not asked for
+  double seconds = 240;  // time limit: no model starts after it
+  std::string name;      // name of the facts file
+  // Keeps `before`, and measures with one model how much longer whole steps take than their kernels.
+  bool keep_kernels = false;
+  // Old facts: their links, peaks, prices, and workspaces that were not measured stay.
+  std::optional<DeviceFacts> before{};
 };
 
-// Says a line for each model. Takes the device for itself meanwhile.
-// Several ranks measure at once, and transfers between them too; they are of one host.
+// Logs a line for each model. Needs the device alone. Several ranks, all on one host, measure at the same time, and
+// also the transfers between them.
 DeviceFacts calibrate(const Backend& backend, Ranks& ranks, const CalibrateOptions& options);
 
-// Kernels of mixtures of experts, timed now, where the facts have none.
+// Adds kernels of mixtures of experts, if the facts have none.
 void add_mixtures(DeviceFacts& facts, const Backend& backend, Ranks& ranks);
 
 }  // namespace megalith

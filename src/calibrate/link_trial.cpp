@@ -14,11 +14,11 @@ namespace megalith {
 namespace {
 
 constexpr i64 kKiB = 1024, kMiB = 1024 * kKiB;
-// How many times as long kernels take as the transfer, so that they outlast it, and the transfer as kernels.
+// Ratios of the work: kernels that take longer than the transfer, and a transfer that takes longer than kernels.
 constexpr double kLongKernels = 4, kLongTransfer = 2;
 constexpr int kRounds = 4;
 
-// Of a message of `bytes`, how many GB/s of bus bandwidth.
+// Bus bandwidth in GB/s of a message of `bytes`.
 double busbw(Transfer t, double bytes, int n, double seconds) { return wire_bytes(t, bytes, n) / seconds / 1e9; }
 
 int times_of(i64 bytes) { return bytes >= 64 * kMiB ? 4 : 16; }
@@ -38,7 +38,7 @@ TransferFact time_kind(const Backend& backend, Ranks& ranks, const LinkTrialSize
   return f;
 }
 
-// Messages of a pipeline from each even rank to the one behind it.
+// Pipeline messages from each even rank to the next rank.
 TransferFact time_sends(const Backend& backend, Ranks& ranks, const LinkTrialSizes& sizes) {
   Graph g;
   g.mesh = make_mesh({.dp = ranks.size()});
@@ -113,8 +113,9 @@ std::vector<TransferFact> time_transfers(const Backend& backend, Ranks& ranks, c
   return out;
 }
 
-// Kernels that outlast the transfer c take its time C = c * transfer more but for what they do meanwhile, C / kernels.
-// Of a transfer that outlasts kernels p the same holds the other way round.
+// s.kernels and s.transfer are slowdown factors. A transfer takes moved = s.transfer * t.moved. Meanwhile kernels do
+// the work of moved / s.kernels seconds. So kernels that outlast it take moved - moved / s.kernels longer. The same
+// holds with the roles exchanged. The loop solves both equations.
 Slowdowns slowdowns(const BesideTimes& t) {
   constexpr double kMost = 4;
   Slowdowns s;
@@ -128,7 +129,7 @@ Slowdowns slowdowns(const BesideTimes& t) {
   return s;
 }
 
-// Kernels alone and the transfers alone tell how many of each it takes.
+// The times of kernels alone and of transfers alone give the number of repetitions of each.
 static Slowdowns time_pair(const Backend& backend, Ranks& ranks, const LinkTrialSizes& sizes, Kernel kernel,
                            Transfer t) {
   const Mesh mesh = mesh_of_groups(ranks.size(), ranks.size());

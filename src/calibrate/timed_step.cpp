@@ -12,7 +12,7 @@ namespace megalith {
 
 namespace {
 
-constexpr int kLooks = 5;  // at each instruction; the one in the middle counts
+constexpr int kLooks = 5;  // of each instruction; the median counts
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -49,7 +49,7 @@ void TimedStep::put(const char* leaf, const void* data) {
 }
 
 void TimedStep::step() {
-  const double step_scalars_in[] = {1e-4, 0.1, 0.1, 0.05};  // rate, decay, AdamW's corrections
+  const double step_scalars_in[] = {1e-4, 0.1, 0.1, 0.05};  // learning rate, weight decay, AdamW's corrections
   put("step_scalars_in", step_scalars_in), put("tokens", tokens_.data()), put("labels", labels_.data());
   put("loss_mask", mask_.data()), put("position_ids", positions_.data());
   interpreter_->run(program_, true);

@@ -1,4 +1,4 @@
-// A planned step on a device, run on made-up tokens: what its kernels take, one by one and together.
+// A planned step on a device with generated tokens: measures its kernels one by one and as a whole.
 #pragma once
 #include <functional>
 
@@ -8,10 +8,10 @@
 namespace megalith {
 
 struct StepTimes {
-  // By instruction of the program; and of the whole step.
+  // Seconds of each instruction of the program, and of the whole step.
   std::vector<double> each;
   double step = 0;
-  double all() const;  // of the instructions
+  double all() const;  // for each instruction
 };
 
 double median(std::vector<double> x);
@@ -19,8 +19,8 @@ double median(std::vector<double> x);
 class TimedStep {
  public:
   TimedStep(const ModelCase& model, const Backend& backend);
-  // After `warm` seconds of steps, so that clocks are those of a busy device.
-  StepTimes measure(double warm, double measured = 0.4);  // seconds of steps in a row
+  // First runs steps for `warm` seconds, so that the device has its clocks under load.
+  StepTimes measure(double warm, double measured = 0.4);  // seconds per step, of consecutive steps
 
   const Plan& plan() const { return step_.plan; }
   const Program& program() const { return step_.plan.programs[size_t(program_)]; }

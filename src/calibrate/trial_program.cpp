@@ -16,7 +16,7 @@ struct Side {
 };
 Side side_of(const Moved& m, int group) {
   const i64 elements = m.bytes / size_of(DType::bf16) / (group * 64) * (group * 64);
-  if (m.transfer == Transfer::all_to_all) {  // `bytes` is what each rank has
+  if (m.transfer == Transfer::all_to_all) {  // `bytes`: on each rank
     Type t{DType::bf16, {group, elements}, whole(2)};
     t.layout.dims[0] = {{kAxes2}};
     return {t, split(1)};
@@ -72,7 +72,7 @@ Trial::Trial(const Backend& backend, Ranks& ranks, const Mesh& mesh, const std::
   for (const Graph& g : graphs) programs.push_back({fmt::format("{}", programs.size()), &g, {Phase::forward}});
   plan_ = plan_memory(mesh, programs, [&](const Graph& g, const Node& n) { return backend.workspace_bytes(g, n); });
   interpreter_ = backend.make_interpreter(plan_, mesh.coord(ranks.rank()));
-  for (const Leaf& l : plan_.leaves) {  // zeros would take less power
+  for (const Leaf& l : plan_.leaves) {  // zeros would need less power
     if (l.type.dtype == DType::bf16) interpreter_->draw(l, {.key = 7, .std = 1});
     if (l.type.dtype == DType::i64) {
       const std::vector<std::byte> zeros(size_t(l.bytes));

@@ -1,4 +1,4 @@
-// Graphs of a few relayouts and kernels to be timed.
+// Small graphs of relayouts and kernels, to be timed.
 #pragma once
 #include "calibrate/link_trial.h"
 #include "mesh/relayout.h"
@@ -6,27 +6,27 @@
 
 namespace megalith {
 
-// A mesh of all ranks whose neighbours are groups of so many: the axes groups::kv_heads.
+// A mesh of all ranks. Groups of `group` adjacent ranks are along groups::kv_heads.
 Mesh mesh_of_groups(int ranks, int group);
 
 struct Moved {
   Transfer transfer = Transfer::none;
-  i64 bytes = 0;  // of the whole message, as nccl-tests counts it
+  i64 bytes = 0;  // of the whole message, as in nccl-tests
   int lane = 0;
   int times = 1;
 };
 enum class Kernel { product, attention, memory };
 
-// `rounds` times: the transfers are begun, the kernels follow, then come the waits. Transfers in line follow one
-// another. Programs of a run overlap in rounds too: a transfer, the work beside it, the wait.
+// In each of `rounds`: starts the transfers, runs the kernels, then waits. In-line transfers run one after another.
+// Real programs overlap in the same way.
 Graph trial_graph(const Mesh& mesh, const Moved& moved, Kernel kernel, int kernels, const LinkTrialSizes& sizes,
                   int rounds = 1);
 
-// Programs of such graphs on a backend.
+// Runs such graphs on a backend.
 class Trial {
  public:
   Trial(const Backend& backend, Ranks& ranks, const Mesh& mesh, const std::vector<Graph>& graphs);
-  // Of one run of each program, in turns, the median of so many, on the slowest rank.
+  // Seconds of one run of each program, in turns: the median of `looks`, on the slowest rank.
   std::vector<double> seconds(int looks, int warm);
 
  private:

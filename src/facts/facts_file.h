@@ -1,4 +1,4 @@
-// A device's facts as a YAML file: docs/planning.md describes its keys.
+// Reads and writes a device's facts as YAML; docs/planning.md describes the keys.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,18 +8,18 @@
 
 namespace megalith {
 
-// `where` names the text in messages. Error, one line, on an unknown or missing key, and on a value that cannot be.
+// `where`: name of the text, for messages. Error, one line, on an unknown or missing key, and on an invalid value.
 DeviceFacts parse_facts(const std::string& text, const std::string& where);
 std::string print_facts(const DeviceFacts& facts);
 
-// A file that the program brings along, by its name ("h100") or the whole of it ("h100-sxm"), or a path to one.
+// Reads a built-in file, by short name ("h100") or full name ("h100-sxm"), or a file by path.
 DeviceFacts find_facts(const std::string& name_or_path);
 bool names_facts(const std::string& name_or_path);
-// Those that the program brings along of a device that its driver calls so.
+// The built-in facts of a device with this driver name.
 std::optional<DeviceFacts> facts_of_device(const std::string& device);
-std::vector<std::string> names_of_facts();  // of those it brings along
+std::vector<std::string> names_of_facts();  // names of the built-in files
 
-// The texts of those, by name; made by the build from share/megalith/hardware.
+// The texts of the built-in files, by name. The build generates them from share/megalith/hardware.
 struct NamedText {
   std::string_view name, text;
 };

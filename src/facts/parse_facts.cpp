@@ -10,7 +10,7 @@ namespace megalith {
 
 namespace {
 
-// A map of the file, whose keys are all to be asked for.
+// A map in the file. Keys that nobody requests are an error.
 class Section {
  public:
   Section(const YAML::Node& map, std::string where, std::string prefix = {}, bool optional = false)
@@ -36,7 +36,7 @@ class Section {
            node.IsScalar() ? node.Scalar() : "a list or a map");
     }
   }
-  // Keys that are not there keep what the device that this one is like has.
+  // Missing keys have the values of the device named by `like`.
   void keeps_others() { optional_ = true; }
   template <class T>
   void read(const std::string& key, T& to) {
@@ -141,7 +141,7 @@ void read_beside(Section& file, DeviceFacts& f) {
   f.beside = b;
 }
 
-// A device like another: its kernels at the rates that the sheets' peaks and bandwidths let expect.
+// Facts of a device that is like another one: its kernels are scaled by the data-sheet peaks and bandwidths.
 void scale(DeviceFacts& f, const DeviceFacts& like) {
   const auto peak = [](const DeviceFacts& d) {
     const auto it = d.peak_tflops.find("bf16");
@@ -153,7 +153,7 @@ void scale(DeviceFacts& f, const DeviceFacts& like) {
   for (KernelFact& k : f.kernels) k.seconds /= wider;
 }
 
-// A list of kernels; `sizes`: the keys of their sizes. rate: its key, and how many of work a second it counts.
+// A list of kernels. `sizes`: the keys of their sizes. rate: the key of the rate, and its unit of work per second.
 void read_kernels(Section& file, const std::string& list, const std::vector<std::string>& sizes, const char* rate,
                   double unit, std::vector<KernelFact>& to) {
   int n = 0;

@@ -1,4 +1,4 @@
-// A backend that can write down what it knows of its device.
+// A backend that can report the facts of its device.
 #pragma once
 #include "facts/device_facts.h"
 
@@ -7,7 +7,7 @@ namespace megalith {
 class TellsFacts {
  public:
   virtual ~TellsFacts() = default;
-  // Sizes, versions, and what libraries asked for so far.
+  // Sizes, versions, and the workspaces that libraries have requested so far.
   virtual void tell(DeviceFacts& facts) const = 0;
 };
 

@@ -24,7 +24,7 @@ double unix_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// A kill may have left the last line without its end.
+// After a kill the last line may be incomplete.
 bool lacks_newline(const std::string& path) {
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in || in.tellg() <= 0) return false;
@@ -32,7 +32,8 @@ bool lacks_newline(const std::string& path) {
   return in.get() != '\n';
 }
 
-// Between records: short at first, when a run may be killed any moment, and so seldom later that the file stays small.
+// Interval between records. It is short at first, because a young run is often killed, and grows so that the file
+// stays small.
 double seconds_between(double age) {
   constexpr double kShortest = 0.5, kLongest = 60, kShare = 0.002;
   return std::clamp(age * kShare, kShortest, kLongest);
@@ -69,17 +70,17 @@ TimeState Ledger::enter(TimeState state) {
   return std::exchange(state_, state);
 }
 
-// Open only while it writes: a run holds no file system up that somebody wants to unmount.
+// Open only during a write, so that the run does not block an unmount.
 void Ledger::append(const LedgerRecord& record) {
   if (path_.empty()) return;
   unwritten_ += ledger_line(record);
-  const int makes = is_made_ ? 0 : O_CREAT;  // not anew where the file system has gone
+  const int makes = is_made_ ? 0 : O_CREAT;  // without O_CREAT: the file system may have been unmounted
   const int fd = open(path_.c_str(), O_WRONLY | makes | O_APPEND | O_CLOEXEC, 0666);
   struct stat before {};
   const bool known = fd >= 0 && fstat(fd, &before) == 0;
   const bool whole = known && ::write(fd, unwritten_.data(), unwritten_.size()) == ssize_t(unwritten_.size());
   const int cause = errno;
-  // Part of it is cut off again; where that fails too, the reader passes over the torn line.
+  // Removes a partly written line. If that fails too, the reader ignores the incomplete line.
   const bool torn = known && !whole && ftruncate(fd, before.st_size) != 0;
   if (fd >= 0) close(fd);
   is_made_ |= fd >= 0;

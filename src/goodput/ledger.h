@@ -1,4 +1,4 @@
-// Keeps account of the time of a run over all its starts, in its save directory (ledger_file.h).
+// Records how a run spends its time, over all its starts, in its save directory (ledger_file.h).
 #pragma once
 #include <functional>
 #include <optional>
@@ -9,33 +9,34 @@
 
 namespace megalith {
 
-// One state follows another without a gap, so what is told adds up to the wall time. It begins with the process, in
-// `init`. Of several ranks the first one's time is told.
+// The run is in exactly one state at any time, so the seconds sum to the wall time. It begins in `init`, at the start
+// of the process. Only rank 0's time is recorded.
 class Ledger {
  public:
   struct Clock {
     std::function<double()> steady, unix;  // seconds
-    double age = 0;                        // of the process at the construction
+    double age = 0;                        // wall time of the process at construction
   };
   static Clock real_clock();
 
-  // `directory`: it is written there; empty: nothing is written. What cannot be written is a warning.
+  // `directory`: of the file; empty: no file. A failed write is a warning.
   explicit Ledger(const std::string& directory, std::string stack = {}, Clock clock = real_clock());
 
-  // From now on the run is in this state. Gives the one before.
+  // Enters a state and returns the previous one.
   TimeState enter(TimeState state);
-  // Where the steps begin: a record is due.
+  // Called when the steps begin: writes a record.
   void start(i64 iteration);
-  // After a step: so many of the seconds in `train` were spent waiting for data. Writes a record now and then.
+  // Called after a step. `waited`: seconds of `train` that were spent waiting for data. Writes a record if one is
+  // due.
   void finish_step(i64 iteration, double data_wait);
-  void write(i64 iteration);  // a record now: what follows is told apart from what was
+  void write(i64 iteration);  // writes a record now, so that later time is separate
   void end(i64 iteration);    // in order
 
-  LedgerTotal total();               // of all starts, up to now
-  std::vector<NamedValue> values();  // the same, a value for each state
+  LedgerTotal total();               // of all starts until now
+  std::vector<NamedValue> values();  // the same, with a value for each state
 
  private:
-  void settle();  // adds up to now
+  void settle();  // adds the time until now
   void append(const LedgerRecord& record);
 
   Clock clock_;
@@ -43,12 +44,12 @@ class Ledger {
   double began_, unix_began_;  // the process
   TimeState state_ = TimeState::init;
   double since_;                // steady
-  double written_;              // when the last record was
-  TimeSums pending_{}, own_{};  // since the last record; of this start
-  LedgerTotal before_;          // of earlier starts, as this one leaves them
+  double written_;              // time of the last record
+  TimeSums pending_{}, own_{};  // of this start, since the last record
+  LedgerTotal before_;          // of earlier starts, as classified by this one
   std::vector<LedgerRecord> earlier_;
-  std::string path_;       // empty: nothing is written
-  std::string unwritten_;  // lines that the next record takes along
+  std::string path_;       // empty: no file
+  std::string unwritten_;  // lines to write with the next record
   bool warned_ = false, is_made_ = false;
 };
 

@@ -18,7 +18,7 @@ using Event = LedgerRecord::Event;
 
 constexpr std::array<const char*, 3> kEvents = {"start", "time", "end"};
 
-// What a line holds that is a record.
+// The content of a record.
 std::optional<LedgerRecord> parse_record(const std::string& line) {
   const json j = json::parse(line, nullptr, false);
   if (!j.is_object() || !j.contains("at") || !j["at"].is_number()) return {};
@@ -69,10 +69,10 @@ double LedgerTotal::goodput() const {
   return all > 0 ? seconds[size_t(TimeState::train)] / all : 0;
 }
 
-// Backwards, since what a start takes up again decides about the records before it.
+// Backwards, because a start decides whether earlier records are lost steps.
 LedgerTotal sum_ledger(const std::vector<LedgerRecord>& records) {
   LedgerTotal total;
-  i64 kept = std::numeric_limits<i64>::max();  // the earliest iteration that a later start begins at
+  i64 kept = std::numeric_limits<i64>::max();  // the smallest first iteration of any later start
   for (size_t i = records.size(); i-- > 0;) {
     const LedgerRecord& r = records[i];
     if (r.event == Event::start) {

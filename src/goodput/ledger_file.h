@@ -1,8 +1,8 @@
-// SAVE/goodput.jsonl: what all starts of a run spent their time on, a record a line. It is only ever appended to.
+// SAVE/goodput.jsonl: how all starts of a run spent their time, one record per line. Lines are only appended.
 //   {"event":"start","at":1764190000.25,"iteration":0,"stack":"megalith 0.1.0; ..."}   a process begins
 //   {"event":"time","at":1764190031.5,"iteration":12,"seconds":{"init":1.1,"train":30.1}}
-//   {"event":"end",...}   as "time"; the process leaves in order
-// "at": Unix time. "iteration": finished; of a start: where it goes on. "seconds": since the record before.
+//   {"event":"end",...}   like "time"; the process ends normally\n"at": Unix time. "iteration": completed iterations;
+//   in a start: where it resumes. "seconds": since the previous record.
 #pragma once
 #include <string>
 #include <vector>
@@ -24,17 +24,17 @@ struct LedgerRecord {
 };
 
 std::string ledger_line(const LedgerRecord& record);  // with its newline
-// Lines that are no records, as one that a kill cut short, are passed over. No file: no records.
+// Ignores other lines, such as one that a kill has truncated. Empty if there is no file.
 std::vector<LedgerRecord> read_ledger(const std::string& path);
 
 struct LedgerTotal {
   TimeSums seconds{};
   int starts = 0;
   double wall() const;     // the sum
-  double goodput() const;  // train by wall; 0 of nothing
+  double goodput() const;  // seconds in train / wall time; 0 if there is none
 };
 
-// Of all records. A step is lost where a later start begins before it.
+// Sums of all records. A step is lost if a later start begins before it.
 LedgerTotal sum_ledger(const std::vector<LedgerRecord>& records);
 
 // "goodput 93.1% of 120.3 s in 3 starts: train 112.0 s, data_wait 0.3 s, ..."

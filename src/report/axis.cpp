@@ -11,7 +11,7 @@ namespace megalith::report {
 
 namespace {
 
-// 1, 2 or 5 times a power of ten, not less than x.
+// The smallest of 1, 2 or 5 times a power of ten that is not less than x.
 double round_step(double x) {
   const double power = std::pow(10, std::floor(std::log10(x)));
   for (const double factor : {1.0, 2.0, 5.0})
@@ -63,7 +63,7 @@ std::vector<AxisMark> marks_of(const AxisScale& s, int about, bool whole) {
   }
   double step = round_step((s.high - s.low) / about);
   if (whole) step = std::max(1.0, step);
-  constexpr int kMost = 50;  // of numbers so large that steps vanish in them
+  constexpr int kMost = 50;  // for numbers so large that adding a step changes nothing
   for (double n = std::ceil(s.low / step - 1e-9); n * step <= s.high && int(marks.size()) < kMost; ++n)
     marks.push_back({n * step + 0.0, mark_text(n * step + 0.0, step)});  // 0, not -0
   return marks;

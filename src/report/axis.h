@@ -1,11 +1,11 @@
-// The marks of a chart's axis.
+// The axis of a chart, with its ticks.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace megalith::report {
 
-// From values to places between 0 and 1.
+// Maps values to positions between 0 and 1.
 struct AxisScale {
   double low = 0, high = 1;
   bool logarithmic = false;
@@ -13,14 +13,14 @@ struct AxisScale {
   double place(double value) const;
 };
 
-// Holds all values between `low` and `high`, which are finite.
+// An axis that contains all values between `low` and `high`, which are finite.
 AxisScale scale_over(double low, double high, bool from_zero);
 
 struct AxisMark {
   double value;
   std::string text;
 };
-// Round values, some `about` of them. `whole`: no fractions.
+// About `about` round values. `whole`: integers only.
 std::vector<AxisMark> marks_of(const AxisScale& scale, int about, bool whole = false);
 
 }  // namespace megalith::report

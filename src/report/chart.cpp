@@ -52,7 +52,7 @@ std::string axes(const Frame& f) {
   return out + fmt::format("<path class=\"axis\" d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\"/>", kLeft, kTop, bottom, right);
 }
 
-// The line breaks where a value is not finite; a stroke at the top stands for it.
+// The line is interrupted where a value is not finite, and a mark at the top shows it.
 std::string line_of(const Frame& f, const std::vector<CurvePoint>& points, bool baseline) {
   std::string path, odd;
   bool draws = false;
@@ -89,7 +89,7 @@ std::string drawn(const Frame& f, const ChartCurve& c) {
   return out;
 }
 
-// The last value of the run's first curve, as the figure's caption says it.
+// The last value of the run's first curve, for the figure's caption.
 std::string last_text(const ChartSpec& spec, const ChartCurve& c) {
   if (!c.curve || c.curve->points.empty()) return {};
   const CurvePoint& p = c.curve->points.back();
@@ -116,7 +116,7 @@ std::string chart(const ChartSpec& spec, const std::vector<ChartCurve>& curves) 
                     scale_over(y.low, y.high, spec.from_zero),
                     spec.scale};
   std::string body = axes(frame);
-  for (const bool baseline : {true, false})  // the run lies above
+  for (const bool baseline : {true, false})  // the run's curve is above the baseline's
     for (const ChartCurve& c : curves)
       if (c.curve && c.baseline == baseline) body += drawn(frame, c);
   return fmt::format(

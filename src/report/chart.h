@@ -1,4 +1,4 @@
-// A curve, or two, as SVG in a figure.
+// One or two curves as SVG in a figure.
 #pragma once
 #include <string>
 
@@ -9,19 +9,19 @@ namespace megalith::report {
 struct ChartSpec {
   std::string title;
   std::string unit{};
-  double scale = 1;   // shown is the value times this
-  bool wide = false;  // the page's width, else half of it
+  double scale = 1;   // factor of the shown values
+  bool wide = false;  // the width of the page, or half of it
   bool from_zero = false;
 };
 
 struct ChartCurve {
   const MetricCurve* curve = nullptr;  // nullptr: none
-  bool dots = false;                   // few points that stand apart: a dot each
+  bool dots = false;                   // draws each point as a dot, for a few separate points
   bool baseline = false;
 };
 
-// Empty if no curve has a point. Values that vary by more than a factor of 100 get a logarithmic axis, where all are
-// above 0.
+// Empty if no curve has a point. The axis is logarithmic if all values are above 0 and vary by more than a factor of
+// 100.
 std::string chart(const ChartSpec& spec, const std::vector<ChartCurve>& curves);
 
 }  // namespace megalith::report

@@ -26,7 +26,7 @@ bool is_loss(const std::string& name) {
   return name.find("loss") != std::string::npos && name.find("loss_scale") == std::string::npos;
 }
 
-// NaN of both is the same.
+// NaN equals NaN here.
 double gap(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   const double d = std::abs(a - b);
@@ -74,7 +74,7 @@ std::vector<ArgumentDifference> argument_differences(const RunFiles& a, const Ru
     d.b = value;
   }
   std::vector<ArgumentDifference> out;
-  if (a.arguments.empty() || b.arguments.empty()) return out;  // nothing is known of one of them
+  if (a.arguments.empty() || b.arguments.empty()) return out;  // one of them is unknown
   for (const auto& [name, d] : all)
     if (d.a != d.b && !kPlaces.contains(name)) out.push_back(d);
   return out;

@@ -1,4 +1,4 @@
-// Two runs beside each other.
+// Comparison of two runs.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,12 +9,12 @@
 namespace megalith::report {
 
 struct ArgumentDifference {
-  std::string name, a, b;  // "-": it is not there
+  std::string name, a, b;  // "-": missing
 };
-// Without those that only say where files are.
+// Fields that only name files are skipped.
 std::vector<ArgumentDifference> argument_differences(const RunFiles& a, const RunFiles& b);
 
-// A loss at the iterations that both runs tell it of.
+// A loss at the iterations that both runs have.
 struct LossComparison {
   std::string name;
   i64 common = 0;  // iterations
@@ -22,21 +22,21 @@ struct LossComparison {
     i64 iteration;
     double a, b;
   };
-  std::optional<At> first{};    // where they differ at all
-  std::optional<At> largest{};  // where they differ most
-  double difference() const;    // there; infinite where one alone is not finite
+  std::optional<At> first{};    // first difference
+  std::optional<At> largest{};  // largest difference
+  double difference() const;    // the largest difference; infinite if only one value is finite
 };
-// Of all losses that both have.
+// Of all losses that both runs have.
 std::vector<LossComparison> compare_losses(const RunFiles& a, const RunFiles& b);
 // "the same at all 100 iterations", "first differs at iteration 12: 3.25 and 3.26; most, ..."
 std::string comparison_text(const LossComparison& loss);
 
-// The middle value of a curve's finite ones; none without any.
+// The median of a curve's finite values; empty if there are none.
 std::optional<double> middle_of(const MetricCurve* curve);
 
 struct TextComparison {
   std::string text;
-  bool differs = false;  // a loss by more than the tolerance, or no loss can be compared
+  bool differs = false;  // a loss differs by more than the tolerance, or no loss can be compared
 };
 TextComparison compare_runs(const RunFiles& a, const RunFiles& b, double tolerance);
 

@@ -7,7 +7,7 @@ namespace megalith::report {
 
 namespace {
 
-// The points worth keeping of one part, by rising iteration.
+// Selects the points of one part, in order of iteration.
 void keep(const CurvePoint* begin, const CurvePoint* end, std::vector<CurvePoint>& out) {
   std::vector<const CurvePoint*> kept;
   const CurvePoint *least = nullptr, *greatest = nullptr, *last = nullptr, *odd = nullptr;

@@ -27,7 +27,7 @@ std::string where_text(const std::vector<i64>& iterations) {
                      whole_number(last));
 }
 
-// Where `rule` holds of the mean of the last `recent` lines and that of the `before` lines in front of them.
+// Whether `rule` is true for the mean of the last `recent` lines and the mean of the `before` lines before them.
 void windows(const MetricCurve* curve, std::size_t recent, const std::string& what,
              const std::function<bool(double now, double before)>& rule, std::vector<Finding>& out) {
   constexpr std::size_t kBefore = 60, kFewest = 10;
@@ -75,7 +75,7 @@ std::vector<Finding> findings(const RunFiles& run) {
       m.find("skipped_iterations"), "iterations were skipped", [](double x) { return x > 0; }, out);
   points_where(
       m.find("nan_iterations"), "iterations had losses that were not finite", [](double x) { return x > 0; }, out);
-  constexpr double kGood = 0.9, kEnough = 600;  // of seconds: a short run is mostly its start
+  constexpr double kGood = 0.9, kEnough = 600;  // seconds; a short run is mostly startup
   if (run.time.wall() > kEnough && run.time.goodput() < kGood)
     out.push_back({fmt::format("goodput {:.1f}%, below 90%", 100 * run.time.goodput()), "the whole run"});
   return out;

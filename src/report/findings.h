@@ -1,4 +1,4 @@
-// What a run's numbers show that somebody should look at.
+// Finds problems in a run's metrics.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,15 +10,15 @@ namespace megalith::report {
 struct Finding {
   std::string what, where;
 };
-// What alert rules would have told, as far as metrics lines can say: slower iterations, large gradients, fewer TFLOP/s,
-// steps that did not count, losses that are not finite, time that was not training.
+// The conditions of the alert rules, as far as metrics lines show them: slower iterations, large gradients, fewer
+// TFLOP/s, skipped steps, non-finite losses, time without training.
 std::vector<Finding> findings(const RunFiles& run);
 
 struct SlowIteration {
   i64 iteration;
-  double ms, neighbours;  // the middle value of those around it
+  double ms, neighbours;  // median of the surrounding lines
 };
-// More than 10% slower than their neighbours, the worst first.
+// More than 10% slower than the surrounding lines, slowest first.
 std::vector<SlowIteration> slow_iterations(const MetricCurve* iteration_ms);
 
 }  // namespace megalith::report

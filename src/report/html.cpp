@@ -80,7 +80,7 @@ std::string date_text(double unix_seconds) {
   return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time_t(unix_seconds)));
 }
 
-// Colours that differ in lightness too: the page is read in print as well.
+// Colours of different lightness, because the page may be printed.
 static constexpr const char* kStyle = R"(
 :root{color-scheme:light}
 body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;color:#1c2430;background:#fff;max-width:1040px;margin:0 auto;padding:28px 24px 60px}

@@ -1,4 +1,4 @@
-// Words of HTML.
+// Builds HTML.
 #pragma once
 #include <string>
 #include <string_view>
@@ -6,20 +6,20 @@
 
 namespace megalith::report {
 
-// Text as it can stand anywhere in HTML: no byte of it is markup, control characters are blanks.
+// Text without markup: special characters are escaped, control characters become blanks.
 std::string escaped(std::string_view text);
 
 struct HtmlTable {
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows{};  // as HTML
-  std::string kind{};                            // a class: "numbers" stands to the right but for its first column
+  std::string kind{};                            // CSS class: "numbers" aligns all columns but the first to the right
 };
 std::string html_of(const HtmlTable& table);
 
-// A part of the page with its title. Of an empty body: nothing.
+// A section of the page with its title. "" if the body is empty.
 std::string section(std::string_view title, const std::string& body);
 
-// 0.00012, 12.3, 1.2e+09: five digits at most.
+// 0.00012, 12.3, 1.2e+09: at most five digits.
 std::string short_number(double x);
 // 1,234,567.
 std::string whole_number(double x);
@@ -28,7 +28,7 @@ std::string time_span(double seconds);
 // 2026-11-26 21:15 UTC.
 std::string date_text(double unix_seconds);
 
-// The page: `title` as text, `body` as HTML. Nothing in it is loaded from elsewhere.
+// The page. `title` is text, `body` is HTML. It loads no other resources.
 std::string page(const std::string& title, const std::string& body);
 
 }  // namespace megalith::report

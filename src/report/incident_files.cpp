@@ -20,13 +20,13 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::size_t kLongest = 300;  // characters of a cell
+constexpr std::size_t kLongest = 300;  // maximum characters of a cell
 
 std::string shortened(std::string text) {
   return text.size() > kLongest ? valid_utf8(text.substr(0, kLongest)) + " ..." : text;
 }
 
-// For people: a text as it is, the rest as JSON.
+// For readers: a string as it is, other values as JSON.
 std::string cell_of(const json& value) {
   std::string text = value.is_string() ? value.get<std::string>()
                      : value.is_null() ? ""
@@ -34,7 +34,7 @@ std::string cell_of(const json& value) {
   return shortened(std::move(text));
 }
 
-// The first of these names that is there, in the object or one level below.
+// The first of these members that exists, in the object or one level below.
 std::string cell_named(const json& object, std::initializer_list<const char*> names) {
   for (const char* name : names)
     if (object.contains(name)) return cell_of(object[name]);
@@ -45,8 +45,7 @@ std::string cell_named(const json& object, std::initializer_list<const char*> na
   return {};
 }
 
-// "wiki 12, 40; books 7": the documents of an incident's samples, by the prefix of their files. Empty: they are told in
-// another form.
+// "wiki 12, 40; books 7": the documents of an incident's samples, by file prefix. Empty if the form is unknown.
 std::string documents_of_samples(const json& incident) {
   const auto samples = incident.find("samples");
   if (samples == incident.end() || !samples->is_array()) return {};

@@ -4,7 +4,7 @@
 
 namespace megalith::report {
 
-// By iteration. What is missing in a file stays empty; a file that is no JSON object is told as such.
+// Sorted by iteration. Missing members are empty. A file that is not a JSON object is reported as such.
 std::vector<IncidentFile> read_incidents(const std::string& dir);
 
 }  // namespace megalith::report

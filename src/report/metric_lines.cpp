@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// A value that JSON cannot hold is null, and "nonfinite" says what it was.
+// A value that JSON cannot represent is null, and "nonfinite" has its kind.
 double value_of_null(const ordered_json& line, const std::string& name) {
   const double inf = std::numeric_limits<double>::infinity();
   const auto said = line.find("nonfinite");
@@ -23,7 +23,7 @@ double value_of_null(const ordered_json& line, const std::string& name) {
   return (*said)[name] == "inf" ? inf : (*said)[name] == "-inf" ? -inf : std::nan("");
 }
 
-// Of an iteration that stands there twice the later line counts.
+// If an iteration occurs twice, the later line counts.
 void put_in_order(std::vector<CurvePoint>& points) {
   std::ranges::stable_sort(points, {}, &CurvePoint::iteration);
   std::vector<CurvePoint> once;

@@ -1,5 +1,4 @@
-// The numbers of a metrics file, as curves over iterations. Anything may be in the file: what is no metrics line is
-// passed over and counted.
+// Reads a metrics file as curves over iterations. The file may have any content: other lines are counted and ignored.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,16 +13,16 @@ struct CurvePoint {
 };
 
 struct MetricCurve {
-  std::string name;                  // of the member: "lm_loss"
-  std::vector<CurvePoint> points{};  // by rising iteration, one for each
+  std::string name;                  // name of the member: "lm_loss"
+  std::vector<CurvePoint> points{};  // sorted by iteration, one value each
 };
 
 struct MetricLines {
-  std::vector<MetricCurve> curves{};  // in the order of their first lines
-  i64 lines = 0;                      // that are metrics lines
-  i64 passed_over = 0;                // others that are not empty
+  std::vector<MetricCurve> curves{};  // in the order of their first line
+  i64 lines = 0;                      // number of metrics lines
+  i64 passed_over = 0;                // number of other non-empty lines
 
-  const MetricCurve* find(const std::string& name) const;  // nullptr: there is none
+  const MetricCurve* find(const std::string& name) const;  // nullptr: no such curve
   i64 last_iteration() const;                              // 0: none
 };
 

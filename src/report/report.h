@@ -1,4 +1,4 @@
-// A run as one page of HTML.
+// Writes a run as one HTML page.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace megalith::report {
 
-// `baseline`: another run that its curves, flags and losses are held against; nullptr: none.
+// `baseline`: another run to compare curves, flags and losses with; nullptr: none.
 std::string html_report(const RunFiles& run, const RunFiles* baseline = nullptr);
 
 }  // namespace megalith::report

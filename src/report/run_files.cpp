@@ -26,7 +26,7 @@ std::vector<fs::path> files_in(const fs::path& dir) {
   return files;
 }
 
-// The number in "iter_0000010"; -1 of another name.
+// 10 for "iter_0000010"; -1 for other names.
 i64 saved_iteration(const std::string& name) {
   if (!name.starts_with("iter_") || name.size() > 20) return -1;
   const std::string digits = name.substr(5);
@@ -50,7 +50,7 @@ SavedIteration look_at_save(const fs::path& dir, i64 iteration) {
   return s;
 }
 
-// "  name ..... value" of each line between the ruled ones.
+// Parses "  name ..... value" in each line between the rulers.
 std::vector<ArgumentText> read_arguments(const fs::path& path) {
   std::vector<ArgumentText> arguments;
   std::ifstream in(path, std::ios::binary);
@@ -64,7 +64,7 @@ std::vector<ArgumentText> read_arguments(const fs::path& path) {
   return arguments;
 }
 
-// Those of the last start: its file is the newest.
+// The arguments of the last start, which has the newest file.
 void find_arguments(RunFiles& run) {
   fs::file_time_type newest{};
   std::error_code error;

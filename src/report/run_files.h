@@ -1,4 +1,4 @@
-// What a run has left in its save directory, read as far as it is there.
+// Reads all files of a run in its save directory.
 #pragma once
 #include <string>
 #include <utility>
@@ -15,18 +15,18 @@ struct SavedIteration {
   double at = 0;  // Unix time of its newest file
 };
 
-// Of SAVE/incidents. What a file does not tell is empty.
+// A file of SAVE/incidents. Missing members are empty.
 struct IncidentFile {
   std::string file;
   i64 iteration = 0;
   std::string reason{}, rank{}, layer{}, tensor{}, documents{};
 };
 
-using ArgumentText = std::pair<std::string, std::string>;  // name and value
+using ArgumentText = std::pair<std::string, std::string>;  // pairs of name and value
 
 struct RunFiles {
   std::string dir;
-  std::string metrics_path{};  // empty: none was found
+  std::string metrics_path{};  // path; empty: not found
   MetricLines metrics{};
   std::string arguments_path{};
   std::vector<ArgumentText> arguments{};  // by name
@@ -34,11 +34,11 @@ struct RunFiles {
   std::vector<LedgerRecord> ledger{};
   LedgerTotal time{};
   std::vector<IncidentFile> incidents{};  // by iteration
-  std::vector<std::string> notes{};       // what is not there, or could not be read
+  std::vector<std::string> notes{};       // missing or unreadable files
 };
 
-// `metrics`: the metrics file; empty: the one that the arguments name, or metrics.jsonl in the directory. Error if
-// there is no such directory, or no such file.
+// `metrics`: the metrics file; empty: the path in the arguments, or metrics.jsonl in the directory. Error if the
+// directory or that file does not exist.
 RunFiles read_run(const std::string& dir, const std::string& metrics = {});
 
 }  // namespace megalith::report

@@ -38,7 +38,7 @@ bool is_constant(const MetricCurve* c) {
   return true;
 }
 
-// Of these a constant tells nothing.
+// Metrics that are skipped if they are constant.
 bool is_dull(const std::string& name, const MetricCurve* run, const MetricCurve* baseline) {
   return (name == "loss_scale" || name == "global_batch_size") && is_constant(run) && is_constant(baseline);
 }
@@ -57,7 +57,7 @@ std::string drawn(const ChartSpec& spec, const std::string& name, const RunFiles
   return chart(spec, {{in(&run, name), dots, false}, {in(baseline, name), dots, true}});
 }
 
-// The phases of an iteration, as far as the file tells them: "phase_forward_ms".
+// The phases of an iteration in the file: "phase_forward_ms".
 std::string phases(const RunFiles& run, const RunFiles* baseline) {
   constexpr std::size_t kMost = 12;
   std::string out;
@@ -75,7 +75,7 @@ std::string curves_of(const RunFiles& run, const RunFiles* baseline) {
   for (const KnownCurve& k : known_curves()) {
     if (!is_dull(k.name, in(&run, k.name), in(baseline, k.name))) out += drawn(k.spec, k.name, run, baseline);
     done.insert(k.name);
-    if (done.size() > 1) continue;  // other losses stand behind the first
+    if (done.size() > 1) continue;  // other losses follow the first
     constexpr std::size_t kMost = 12;
     std::size_t charts = 0;
     for (const MetricCurve& c : run.metrics.curves) {

@@ -19,10 +19,10 @@ std::string rest(std::size_t all) {
   return all > kMostRows ? fmt::format("<p class=\"quiet\">and {} more</p>\n", all - kMostRows) : "";
 }
 
-// Digits that read back as the same number.
+// The shortest text that reads back as the same number.
 std::string exact(double x) { return std::isfinite(x) ? fmt::format("{}", x) : short_number(x); }
 
-// First, last, least, greatest and mean of the finite values.
+// First, last, minimum, maximum and mean of the finite values.
 std::vector<std::string> numbers_row(const MetricCurve& c) {
   double least = std::numeric_limits<double>::infinity(), greatest = -least, sum = 0;
   i64 finite = 0;

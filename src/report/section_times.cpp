@@ -8,7 +8,7 @@ namespace megalith::report {
 
 namespace {
 
-// By the numbers of the states: training is dark, what others cost is light or red.
+// By index of the state: training is dark, other time is light or red.
 constexpr std::array<const char*, kNumTimeStates> kColours = {"#9db7d5", "#c3d4e8", "#0b5fc0", "#f0b429", "#5aa469",
                                                               "#8d6cab", "#b3001b", "#e0796b", "#d9dde3"};
 constexpr std::array<const char*, kNumTimeStates> kMeanings = {

@@ -1,4 +1,4 @@
-// The parts of the page, each as HTML; empty where there is nothing to tell.
+// The sections of the page as HTML; empty if there is nothing to show.
 #pragma once
 #include "report/html.h"
 #include "report/run_files.h"
@@ -17,7 +17,7 @@ std::string against(const RunFiles& run, const RunFiles& baseline);
 std::string arguments_of(const RunFiles& run);
 std::string environment_of(const RunFiles& run);
 
-// The value of an argument of the last start; empty: it is not known.
+// The value of an argument of the last start; empty: unknown.
 std::string argument(const RunFiles& run, const std::string& name);
 // "checkpoints" of "/data/runs/checkpoints/".
 std::string run_name(const RunFiles& run);
