@@ -38,10 +38,10 @@ std::vector<Case> attention_cases() {
 std::vector<Case> encoder_cases() {
   struct Size {
     i64 s, t, b, heads;
-    bool lengths;  // of whole sequences, which only the GPU knows
-    i64 buckets;   // of relative positions
+    bool lengths;  // for whole sequences, whose lengths only the GPU knows
+    i64 buckets;   // for relative positions
   };
-  constexpr i64 kLong = i64{1} << 31;  // lengths are random below it
+  constexpr i64 kLong = i64{1} << 31;  // lengths are random up to this
   std::vector<Case> all;
   for (const Size& n : {Size{512, 512, 16, 16, false, 0},
                         {512, 512, 16, 16, true, 0},

@@ -1,7 +1,7 @@
-// comm-bench: what moves data between GPUs, one rank each: mpirun -n 2 build/bin/comm-bench. Bus bandwidth of the
-// collectives from graphs, in line and on a lane, by NCCL's own count; products with a collective beside them on a lane
-// against each alone; memory before and after. An argument takes one part: bandwidth, overlap,
-// or stall: rank 0 waits for the others in vain.
+// comm-bench measures transfers between GPUs, one rank each: mpirun -n 2 build/bin/comm-bench. It prints the bus
+// bandwidth of collectives in CUDA graphs, in line and on a lane, as NCCL defines it. Then products and a collective
+// on a lane, alone and overlapped, and memory before and after. An argument selects one part: bandwidth, overlap, or
+// stall (rank 0 waits for the others in vain).
 #include <algorithm>
 #include <cstdlib>
 #include <thread>
@@ -28,7 +28,7 @@ struct Bench {
 
   int n() const { return ranks.size(); }
 
-  // Seconds that one of the things takes that `work` enqueues `each` times.
+  // Seconds of one of the `each` operations that `work` enqueues.
   double time(int each, const std::function<void(cudaStream_t)>& work) {
     const cudaStream_t stream = device.stream();
     cudaGraph_t graph = nullptr;
@@ -92,7 +92,7 @@ void bandwidths(Bench& b, int lane, const std::function<void(const char*)>& memo
   memory("after its use");
 }
 
-// Products, a collective, or both with the collective begun on a lane before them and waited for behind them.
+// Products, a collective, or both: the collective starts on a lane before the products, and the wait follows them.
 struct Program {
   Graph g;
   Plan plan;
@@ -122,7 +122,7 @@ struct Program {
   }
 };
 
-// A program with all it needs to run.
+// A program with its buffers.
 struct Ready {
   Program program;
   Peers peers;
@@ -149,7 +149,7 @@ struct Ready {
   double ms() const { return median(seconds) * 1e3; }
 };
 
-// In turns, as the clock falls while products run.
+// Runs the variants in turns, because the clock falls while products run.
 void overlaps(Bench& b) {
   constexpr int kProducts = 8, kWarm = 20, kRounds = 30;
   for (const Transfer by : {Transfer::all_reduce, Transfer::all_gather, Transfer::reduce_scatter}) {
@@ -166,7 +166,7 @@ void overlaps(Bench& b) {
   }
 }
 
-// Rank 0 alone begins what takes all: its watch ends it.
+// Only rank 0 starts the collective, so its watch must end it.
 int stall(Bench& b) {
   Program p(b, 0, Transfer::all_reduce, 1);
   const Coord coord = p.plan.mesh.coord(b.ranks.rank());

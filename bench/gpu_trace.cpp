@@ -1,11 +1,11 @@
 // gpu-trace: a library that CUDA loads into a program when CUDA_INJECTION64_PATH names it. CUPTI records when every
-// kernel and copy ran. As the program ends the library prints, of its last milliseconds, how long the GPU computed and
-// how long transfers between GPUs ran. It also prints for how much of that nothing was computed (they were exposed),
-// and when nothing ran.
+// kernel and copy ran. When the program ends, the library prints for its last milliseconds how long the GPU computed
+// and how long transfers between GPUs ran. It also prints how much of the transfers did not overlap computation
+// (exposed), and how long nothing ran.
 //   CUDA_INJECTION64_PATH=build/bin/libgpu-trace.so GPU_TRACE_MS=4000 mpirun -n 4 build/bin/megalith pretrain-gpt ...
-// GPU_TRACE_MS: how many of the last milliseconds, 2000 if unset; whole steps of the end of a run, without evaluation
-// or saving. Transfers are NCCL's kernels; they count from when a GPU begins to wait for the others. Last come the
-// kernels that compute, by their time. GPU_TRACE_SPANS=FILE: all that ran goes into FILE.RANK, for
+// GPU_TRACE_MS: the number of milliseconds, 2000 if unset. Choose whole steps at the end of a run, without evaluation
+// or saves. Transfers are NCCL's kernels; they count from the time when a GPU begins to wait for the others. The last
+// lines are the computing kernels by their time. GPU_TRACE_SPANS=FILE: writes all events to FILE.RANK, for
 // scripts/trace-waiting.
 #include <cupti.h>
 #include <cxxabi.h>
@@ -50,12 +50,12 @@ std::string readable(const std::string& mangled) {
 
 struct Trace {
   std::mutex busy;
-  std::map<std::string, std::string> names;  // as CUDA tells them, and readable
+  std::map<std::string, std::string> names;  // as CUDA reports them, and demangled
   std::vector<Ran> ran;
 
   void add(const char* name, Nanoseconds begin, Nanoseconds end, std::uint32_t stream, bool copy) {
     const std::string whole = name ? name : "?";
-    if (whole.find("4markEPV") != std::string::npos) return;  // exec/cuda/mark.cu, one thread that notes the time
+    if (whole.find("4markEPV") != std::string::npos) return;  // exec/cuda/mark.cu, which only records the time
     const auto [at, fresh] = names.try_emplace(whole);
     if (fresh) at->second = readable(whole);
     ran.push_back({{begin, end}, &at->second, stream, whole.find("nccl") != std::string::npos, copy});
@@ -72,7 +72,7 @@ void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* bytes, std::size_t
   *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, *bytes));
   *records = 0;
   if (*buffer) return;
-  *bytes = 0;  // CUPTI drops what it would have noted there, and report() tells how much
+  *bytes = 0;  // CUPTI drops what would have been recorded there, and report() prints the number
   fmt::print(stderr, "gpu-trace: no memory for another 8 MiB of records: make GPU_TRACE_MS or the run shorter\n");
 }
 
@@ -108,7 +108,7 @@ double milliseconds(const std::vector<Span>& spans) {
   return double(sum) / 1e6;
 }
 
-// How much of the span the sorted list leaves free.
+// The part of the span that the sorted list does not cover.
 double alone(const Span& span, const std::vector<Span>& others) {
   Nanoseconds covered = 0;
   auto it = std::lower_bound(others.begin(), others.end(), span.begin,
@@ -118,7 +118,7 @@ double alone(const Span& span, const std::vector<Span>& others) {
   return double(span.end - span.begin - covered) / 1e6;
 }
 
-// A line for each kernel that computes, of those above 0.2% of `length`.
+// A line for each computing kernel with more than 0.2% of `length`.
 std::string computing_kernels(const std::vector<Ran>& ran, Nanoseconds length) {
   std::map<std::string, std::pair<double, int>> kinds;  // ms, times
   for (const Ran& r : ran)
@@ -133,7 +133,8 @@ std::string computing_kernels(const std::vector<Ran>& ran, Nanoseconds length) {
   return text;
 }
 
-// A line for each kernel and copy: when it began and ended, its stream, whether it is a transfer, a copy or computes.
+// A line for each kernel and copy: its begin and end, its stream, and whether it is a transfer, a copy or
+// computation.
 void write_spans(const std::string& path, const std::vector<Ran>& ran) {
   std::FILE* file = std::fopen(path.c_str(), "w");
   if (!file) return fmt::print(stderr, "gpu-trace: {} cannot be written\n", path);
@@ -195,7 +196,7 @@ void report() {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
-  std::uint32_t version = 0;  // the records' layout is that of the headers, which an older library does not know
+  std::uint32_t version = 0;  // the records have the layout of the headers, which an older library does not know
   if (cuptiGetVersion(&version) != CUPTI_SUCCESS || version < CUPTI_API_VERSION) {
     fmt::print(stderr,
                "gpu-trace: CUPTI's API version is {}, and {} or later is needed: put its library first in "

@@ -1,9 +1,9 @@
-// grouped-bench: the grouped products for Hopper against float64, and their speed beside cuBLASLt's products of the
-// same flops.
+// grouped-bench: compares the grouped products for Hopper with float64, and their speed with cuBLASLt's products of
+// the same flops.
 //   grouped-bench check [N]     small shapes (the first N), every number; the same bits from a graph of another routing
 //   grouped-bench samples       real shapes, some numbers
-//   grouped-bench time [NAME]   real shapes (whose names have NAME): TFLOP/s, each kernel in turn, at one clock
-// Dense: one matrix for all rows. Batched: even groups. A routing gives each expert its rows: even; random; skewed (the
+//   grouped-bench time [NAME]   real shapes (whose names contain NAME): TFLOP/s, each kernel in turn, at one clock
+// Dense: one matrix for all rows. Batched: even groups. A routing assigns rows to experts: even; random; skewed (the
 // first has 4 times the mean); worst (one has all).
 #include "grouped_dense.cuh"
 #include "grouped_judge.cuh"
@@ -11,7 +11,7 @@
 namespace megalith::cuda {
 namespace {
 
-// How many are wrong.
+// Number of wrong values.
 int check_small(int most) {
   struct {
     GroupedSizes z;

@@ -1,4 +1,4 @@
-// What grouped-bench multiplies: random rows, sorted by expert, and experts' matrices. Rows that no expert has are NaN.
+// Operands of grouped-bench: random rows, sorted by expert, and experts' matrices. Rows without an expert are NaN.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -55,7 +55,7 @@ int sms() {
   return count;
 }
 
-// w [experts, n, k]; `rows`: room for rows.
+// w [experts, n, k]; `rows`: number of rows in the buffer.
 struct GroupedSizes {
   int rows, experts, n, k;
 };

@@ -1,4 +1,4 @@
-// Times, and cuBLASLt's products of the same flops.
+// Timing, and cuBLASLt's products of the same flops.
 #pragma once
 #include <cublasLt.h>
 
@@ -10,7 +10,7 @@
 namespace megalith::cuda {
 namespace {
 
-// Milliseconds of each, `rounds` times in turn, so that all see the same clock: medians.
+// Median milliseconds of each function. They run in turns, `rounds` times, so that all have the same clock.
 std::vector<float> medians_ms(const std::vector<std::function<void()>>& each, int rounds, int runs) {
   cudaEvent_t from, to;
   check_cuda(cudaEventCreate(&from), "event"), check_cuda(cudaEventCreate(&to), "event");
@@ -32,7 +32,7 @@ std::vector<float> medians_ms(const std::vector<std::function<void()>>& each, in
   return result;
 }
 
-// cuBLASLt's best of some: column-major c (m x n) = op(a) op(b), `batch` of them behind each other.
+// The fastest of several cuBLASLt algorithms: column-major c (m x n) = op(a) op(b), `batch` of them, contiguous.
 class Dense {
  public:
   Dense() : work_(64 << 20) { cublasLtCreate(&lt_); }

@@ -1,4 +1,4 @@
-// Holds results of grouped products against sums in float64.
+// Compares results of grouped products with sums in float64.
 #pragma once
 #include <cstdio>
 #include <map>
@@ -19,10 +19,10 @@ struct Problem {
   const Bf16 *a, *w;
   const int* ends;
   const void* out;
-  const float* before;  // weight gradients: what was there, or null
+  const float* before;  // weight gradients: the previous content, or null
 };
 
-// A warp for each looked-at number. bad: how many are wrong; worst: the largest error over what is allowed.
+// A warp for each checked number. bad: how many are wrong; worst: the largest error over the tolerance.
 __global__ void judge_kernel(Kind kind, Problem p, i64 n, i64 step, unsigned long long* bad, float* worst) {
   const int lane = threadIdx.x % 32;
   const i64 warps = i64(gridDim.x) * blockDim.x / 32, used = p.ends[p.z.experts - 1];
@@ -62,7 +62,7 @@ __global__ void judge_kernel(Kind kind, Problem p, i64 n, i64 step, unsigned lon
   }
 }
 
-// A launch in a graph that is made once for a shape and serves all routings.
+// A launch in a CUDA graph that is captured once per shape and serves all routings.
 class Replay {
  public:
   Replay(const Case& c, Kind kind, bool add, i64 words) : out_(words) {

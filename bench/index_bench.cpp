@@ -1,8 +1,8 @@
 // Building the indices of a blend: seconds and peak memory.
 //   index-bench [samples] [datasets] [seq-length] [tokens per document] [cache folder]
-// Makes .idx files of random document lengths (exponential) under a temporary folder. Weights fall off as 1/rank, and
-// each dataset is as large as its part of the samples needs in one epoch. Then it builds the training set as a run
-// does. The .bin files are empty holes of the right size: no token is read.
+// Makes .idx files with random document lengths (exponential) in a temporary folder. Weights decrease as 1/rank, and
+// each dataset has as many tokens as its samples need in one epoch. Then it builds the training set as a run does.
+// The .bin files are sparse: no token is read.
 #include <fmt/core.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -53,7 +53,7 @@ i64 write_files(const std::string& prefix, i64 tokens, i64 mean, u32 seed) {
   return i64(lengths.size());
 }
 
-// Of this process, in bytes: the most at any time.
+// Peak memory of this process in bytes.
 double peak_memory() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);

@@ -1,8 +1,8 @@
-// kernel-bench: the CUDA kernels one by one, at the sizes of real models: median milliseconds, and bytes (each operand
-// once, by the op's cost rule) over the device's copy bandwidth, which is measured first. In a row: several launches in
-// a CUDA graph, as a step has them, which is what the rates are of; alone: a launch that is waited for, with what it
-// takes to start it. Random operands; buffers rotate through more memory than the second-level cache holds.
-// kernel-bench PART...: only those whose names contain one of them.
+// kernel-bench measures the CUDA kernels one by one, at the sizes of real models. It prints median milliseconds, and
+// bytes (each operand once, by the op's cost rule) over the device's copy bandwidth, which is measured first. In a
+// row: several launches in a CUDA graph, as in a step; rates are of these. Alone: one launch and its wait, including
+// the launch overhead. Operands are random; buffers rotate through more memory than the L2 cache. kernel-bench
+// PART...: only kernels whose names contain one of the words.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -60,7 +60,7 @@ double median(std::vector<double> x) {
   return x[x.size() / 2];
 }
 
-// Milliseconds of run(i), i counting up, by events.
+// Milliseconds of run(i) for increasing i, measured with events.
 template <class F>
 double timed(cudaStream_t stream, F&& run) {
   constexpr int kWarm = 3, kRuns = 15;

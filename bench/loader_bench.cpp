@@ -1,7 +1,7 @@
-// Tokens per second of the loader, from files in the page cache.
+// Measures the loader's tokens per second with files in the page cache.
 //   loader-bench [workers] [seq-length] [million tokens]
 // Writes an indexed dataset of uint16 and one of int32 to a temporary folder (documents of 1000 tokens on average).
-// Then it hands out micro batches of 4 samples of each for some seconds, and says how long next() was waited for.
+// Then it reads micro-batches of 4 samples of each for some seconds, and prints how long next() waited.
 #include <fmt/core.h>
 #include <unistd.h>
 

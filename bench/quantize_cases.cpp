@@ -1,4 +1,4 @@
-// Casts to fp8 with one scale a tensor, at the sizes of an 8B model's layers: 16,384 tokens.
+// Casts to fp8 with one scale per tensor, at the sizes of an 8B model's layers: 16,384 tokens.
 #include "kernel_cases.h"
 
 namespace megalith::cuda {

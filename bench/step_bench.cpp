@@ -1,9 +1,9 @@
-// step-bench: whole training steps (forward, backward, clipping, AdamW) on random tokens, dropout 0: tokens/s, ms a
-// step, model TFLOP/s and MFU (step/model_size.h says what they count), the plan's bytes against the device's.
-// --model: one of the shapes that other programs are measured with, in bf16. Without flags: GPT-2 124M at batch 4 x 64
-// and 1 x 1024, in f32 and bf16, on the CPU. Otherwise a GPT-2- or Llama-like model of the sizes given.
-// Steps are timed one by one, each waited for; in a row, waited for at the end; and in a row between events, which tell
-// how long the device had nothing to do. --ops: also where the time goes, beside the simulator's floor.
+// step-bench measures whole training steps (forward, backward, clipping, AdamW) on random tokens, without dropout. It
+// prints tokens/s, ms per step, model TFLOP/s and MFU (defined in step/model_size.h), and the plan's bytes and the
+// device's. --model: a shape that other programs are measured with, in bf16. Without flags: GPT-2 124M at batch 4 x
+// 64 and 1 x 1024, in f32 and bf16, on the CPU. Otherwise a GPT-2- or Llama-like model with the given sizes. Steps
+// are timed in three ways: one by one, each waited for; in a row, waited for at the end; and in a row between events,
+// which show how long the device was idle. --ops: also prints the time of each op next to the simulator's floor.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -77,7 +77,7 @@ constexpr Preset kPresets[] = {
     {"llama-8b-l8", true, 8, 4096, 14336, 32, 8, 128256, 8192, 2},
 };
 
-// A preset fills what the command line left open.
+// A preset sets what the command line left open.
 void apply_preset(Flags& f, const config::Given& given) {
   const auto it = std::ranges::find_if(kPresets, [&](const Preset& p) { return f.model == p.name; });
   check(it != std::end(kPresets), "--model {}: want gpt2-124m, gpt2-350m, gpt2-1.5b, llama-1.5b or llama-8b-l8",
@@ -133,7 +133,7 @@ class StepBench {
   }
 
   struct Times {
-    double best, median, row, idle;  // seconds of a step; share of the time that the device had nothing to do
+    double best, median, row, idle;  // seconds per step; fraction of time that the device was idle
   };
   Times run(i64 steps) {
     std::vector<double> times;
@@ -155,7 +155,7 @@ class StepBench {
   double flops() const { return size_of(*spec_.model).flops() * double(spec_.mode.batch); }
   i64 planned() const { return planned_; }
   i64 activations() const { return step_.plan.program(kProgram).activation_bytes; }
-  i64 unoffloaded() const { return step_.unoffloaded_bytes; }  // 0: nothing goes to the host's memory
+  i64 unoffloaded() const { return step_.unoffloaded_bytes; }  // 0: no offload to host memory
   i64 on_host() const { return step_.plan.host_bytes; }
   double first_step() const { return first_step_; }
   double loss() { return interpreter_->scalars(program_index(), "step")[step_scalar::kLoss]; }
@@ -189,7 +189,7 @@ class StepBench {
   }
 
  private:
-  // Ops of one name differ by what they are: products by their letters and sizes, the rest by their dtype.
+  // Groups ops by kind: products by their letters and sizes, others by dtype.
   std::string kind(const Program& p, const Instruction& in) const {
     const Type& first = p.buffers[(in.outs.empty() ? in.ins : in.outs)[0]].type;
     if (const auto* e = in.op.get_if<Einsum>())
@@ -215,9 +215,9 @@ class StepBench {
     mask_.assign(size_t(n), 1);
   }
 
-  // As the trainer does it: the step's numbers and a batch, then the run; nothing waits.
+  // As the trainer does: writes the step's scalars and a batch, then runs; nothing waits.
   void step() {
-    const double step_scalars_in[] = {1e-4, 0.1, 0.1, 0.05};  // rate, decay, AdamW's corrections
+    const double step_scalars_in[] = {1e-4, 0.1, 0.1, 0.05};  // learning rate, weight decay, AdamW's corrections
     put("step_scalars_in", step_scalars_in), put("tokens", tokens_.data()), put("labels", labels_.data());
     put("loss_mask", mask_.data()), put("position_ids", positions_.data());
     interpreter_->run(program_index(), true);
@@ -248,7 +248,7 @@ class StepBench {
   double first_step_ = 0;
 };
 
-// The same step on a paper device of such facts. here: bytes and seconds of the real one; 0: there is none.
+// The same step on a simulated device with such facts. here: bytes and seconds of the real one; 0: there is none.
 void foretell(const Flags& f, i64 batch, i64 seq, DType dtype, i64 arena_here, double seconds_here) {
   const auto paper = sim::make_paper_backend(find_facts(f.facts));
   const PlannedStep step = plan_step(step_spec(f, model_of(f, seq), batch, dtype), *paper);

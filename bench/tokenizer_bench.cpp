@@ -1,5 +1,5 @@
-// tokenizer-bench FILE TYPE [MODEL | VOCAB MERGES]: encodes the documents of FILE, which are apart by zero bytes, on
-// one thread; prints bytes, tokens, CPU seconds and MiB/s. bench/tokenizer_peers.py runs it beside other programs.
+// tokenizer-bench FILE TYPE [MODEL | VOCAB MERGES]: encodes the documents of FILE, separated by zero bytes, on one
+// thread. Prints bytes, tokens, CPU seconds and MiB/s. bench/tokenizer_peers.py compares it with other programs.
 #include <ctime>
 #include <fstream>
 #include <iterator>

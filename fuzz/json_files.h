@@ -1,4 +1,4 @@
-// Small tokenizer.json files with every component in some of them.
+// Small tokenizer.json files that together have every component.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <vector>

@@ -1,4 +1,4 @@
-// libFuzzer's entry to one target, FUZZ_NAME. An empty folder of inputs is filled with the target's seeds first.
+// libFuzzer's entry to one target, FUZZ_NAME. An empty corpus folder is first filled with the target's seeds.
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the targets share.
+// Shared by the targets.
 #pragma once
 #include <fstream>
 #include <stdexcept>
@@ -9,14 +9,14 @@
 
 namespace megalith::fuzz {
 
-// A text of many scripts, with special tokens, white space, an invalid byte, a zero byte and a repetition.
+// A text with many scripts, special tokens, white space, an invalid byte, a zero byte and a repetition.
 inline constexpr char kTextBytes[] =
     "Hello world's  12345 the \xC3\xA9\xCC\x81 \xE4\xB8\xAD\xE6\x96\x87 <s>x</s>\n\n "
     "\xF0\x9F\x91\x8D\xFF\xE2\x96\x81\x00 don't"
     "ababababab";
 inline constexpr std::string_view kText{kTextBytes, sizeof(kTextBytes) - 1};
 
-// A finding: what must hold whatever the input is.
+// Reports a finding if the condition is false.
 inline void expect(bool ok, const char* what) {
   if (!ok) throw std::logic_error(what);
 }

@@ -1,5 +1,5 @@
-// Chats and their templates: a byte that says which template, the template's text up to a zero byte where it is the
-// input's own, and the JSON lines.
+// Chats and their templates: a byte that selects the template, the template's text up to a zero byte if it is in the
+// input, and the JSON lines.
 #include <algorithm>
 
 #include "fuzz/target.h"

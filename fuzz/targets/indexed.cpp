@@ -1,5 +1,5 @@
-// An indexed dataset: 16 bits (low byte first) say how long the .idx is, which follows; the rest is the .bin. What
-// opens is read whole, sequence by sequence and as samples.
+// An indexed dataset: 16 bits (low byte first) with the length of the .idx, then the .idx; the rest is the .bin. If
+// it opens, everything is read, by sequence and as samples.
 #include <unistd.h>
 
 #include <filesystem>

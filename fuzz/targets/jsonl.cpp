@@ -1,4 +1,4 @@
-// Input of preprocess-data: the first byte says of what kind, the rest is the file.
+// Input of preprocess-data: the first byte selects its kind, the rest is the file.
 #include "fuzz/target.h"
 #include "fuzz/tools.h"
 #include "tests/harness/packed.h"

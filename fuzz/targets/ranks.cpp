@@ -1,5 +1,5 @@
-// Files of ranks: tiktoken's lines, Megatron's JSON list where the input begins with '[', and GPT-2's two files where
-// it begins with '{' (vocab.json, a zero byte, merges.txt).
+// Rank files: tiktoken's lines; Megatron's JSON list if the input begins with '['; GPT-2's two files if it begins
+// with '{' (vocab.json, a zero byte, merges.txt).
 #include <fmt/format.h>
 
 #include "fuzz/json_files.h"

@@ -1,4 +1,4 @@
-// A SentencePiece .model: any bytes in its place, and a text through what loads.
+// A SentencePiece .model with arbitrary bytes. If it loads, a text is encoded.
 #include <fmt/format.h>
 
 #include "fuzz/target.h"
@@ -36,8 +36,8 @@ std::string sentencepiece_seed(u64 type, bool fallback, const std::string& table
   return model + field(3, (table.empty() ? "" : field(2, table)) + number(3, 1) + number(4, 1) + number(5, 1));
 }
 
-// A table with one key: "a", or any number of them, becomes "b". A double array of 512 units: the root's children are
-// at 256 ^ byte, and so are those of 'a', whose value is at 256.
+// A table with one key: "a", repeated any number of times, becomes "b". A double array of 512 units: the root's
+// children are at 256 ^ byte, and so are those of 'a', whose value is at 256.
 std::string charsmap_seed() {
   std::vector<u32> units(512);
   units[0] = 1u << 10 | 0x200;

@@ -1,4 +1,4 @@
-// Texts, through a tokenizer of each kind: the first byte says which.
+// Texts for a tokenizer of each kind: the first byte selects it.
 #include "fuzz/json_files.h"
 #include "fuzz/target.h"
 #include "fuzz/tools.h"

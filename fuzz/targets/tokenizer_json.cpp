@@ -1,4 +1,4 @@
-// tokenizer.json: any bytes in its place, and a text through what loads.
+// A tokenizer.json with arbitrary bytes. If it loads, a text is encoded.
 #include "fuzz/json_files.h"
 #include "fuzz/target.h"
 #include "fuzz/tools.h"

@@ -15,7 +15,7 @@ namespace {
 
 using Table = sim::KernelKind::Table;
 
-// Seconds of a transfer that is begun, work beside it, and the wait.
+// Seconds of a transfer, the work that overlaps it, and the wait.
 double at_once(const BesideFacts& beside, double kernels, double moved) {
   sim::Overlap o(beside);
   const int ticket = o.begin(1, moved, true);
@@ -32,7 +32,7 @@ std::vector<std::string> grouped_forms(const DeviceFacts& f) {
 
 }  // namespace
 
-// What the simulator makes of two factors, calibrate reads back.
+// Calibrate recovers the two factors from simulated times.
 TEST(Calibrate, slowdowns_are_those_that_the_simulator_overlaps_by) {
   for (const auto& [kernels, transfer] : {std::pair{1.08, 2.6}, std::pair{1.2, 1.1}, std::pair{1.0, 3.5}}) {
     const BesideFacts beside{.product = kernels, .transfer = transfer};
@@ -52,7 +52,7 @@ TEST(Calibrate, a_trial_overlaps_in_rounds_as_programs_do) {
   EXPECT_EQ(order, "ttkkkwwttkkkwwttkkkwwttkkkww");
 }
 
-// Facts from before mixtures get their kernels; the others stay as they are.
+// Old facts without mixtures get kernels of mixtures; the other kernels are unchanged.
 TEST(Calibrate, kept_facts_get_the_kernels_of_mixtures_that_they_lack) {
   const auto ranks = make_alone({});
   const auto backend = make_cpu_backend(ranks.get());
@@ -60,7 +60,7 @@ TEST(Calibrate, kept_facts_get_the_kernels_of_mixtures_that_they_lack) {
   before.kernels = {{"add f32 -> f32", {1000000, 1024}, 1e6, 5e-6}};
   DeviceFacts once = before;
   add_mixtures(once, *backend, *ranks);
-  EXPECT_EQ(grouped_forms(once).size(), 10u);  // of each dtype three products of rows, and two gradients of weights
+  EXPECT_EQ(grouped_forms(once).size(), 10u);  // for each dtype three products of rows, and two weight gradients
   for (const KernelFact& k : once.products)
     if (const bool of_rows = k.sizes[0] == 2 * 256 * 2; of_rows && k.form.starts_with(GroupedProduct::name))
       EXPECT_EQ(k.work, 2.0 * double(k.sizes[0]) * double(k.sizes[1]) * double(k.sizes[2])) << k.form;

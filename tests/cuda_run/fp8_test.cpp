@@ -1,5 +1,5 @@
-// Training in fp8 on a GPU: the same bits twice, resumed and recomputed, and near what the CPU computes, which decodes
-// the same codes.
+// Training in fp8 on a GPU: the same bits twice, resumed and recomputed, and close to the CPU, which decodes the same
+// codes.
 #include "device/make_backend.h"
 #include "exec/cpu/backend.h"
 #include "exec/cuda/backend.h"
@@ -38,7 +38,7 @@ TEST_P(CudaFp8, SameBitsTwiceAndRecomputed) {
   EXPECT_FALSE(first.metrics.empty());
   EXPECT_EQ(first.metrics, again.metrics);
   EXPECT_TRUE(first.checkpoint == again.checkpoint);
-  // Kernel by kernel: a graph must not leave out a cast that it holds.
+  // Kernel by kernel: a CUDA graph must include every cast.
   const Told profiled = run(flags + " --profile --profile-step-start 3 --profile-step-end 6", *gpu);
   EXPECT_EQ(first.metrics, profiled.metrics);
   const Told made_again = run(flags + " --recompute-granularity full", *gpu);
@@ -48,7 +48,7 @@ TEST_P(CudaFp8, SameBitsTwiceAndRecomputed) {
 
 TEST_P(CudaFp8, LossesAreTheCpus) {
   const std::string flags = kLlama + GetParam();
-  const bool is_fp4 = flags.find("fp4") != flags.npos;  // neighbouring codes lie far apart
+  const bool is_fp4 = flags.find("fp4") != flags.npos;  // adjacent codes differ by much
   const Told cpu = run(flags, *make_cpu_backend()), there = run(flags, *gpu);
   EXPECT_EQ(there.error, "");
   for (const char* key : {"lm_loss", "grad_norm"}) {
@@ -60,7 +60,7 @@ TEST_P(CudaFp8, LossesAreTheCpus) {
   }
 }
 
-// A run that was cut goes on with the scales that it had.
+// A resumed run continues with the stored scales.
 TEST_P(CudaFp8, GoesOnAsIfNeverInterrupted) {
   const TempFolder folder("fp8");
   const auto train = [&](const std::string& name, const std::string& more) {

@@ -1,5 +1,5 @@
-// The plan made on paper, from what the card has told of itself, is the card's: to the byte where all workspaces were
-// recorded, never smaller elsewhere.
+// The plan made without the GPU, from its recorded facts, equals the plan made with it. It is equal to the byte where
+// all workspaces were recorded, and never smaller elsewhere.
 #include <gtest/gtest.h>
 
 #include "device/make_backend.h"

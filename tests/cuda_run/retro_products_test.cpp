@@ -1,4 +1,4 @@
-// Neighbours that a GPU's products find are those of whole numbers on the CPU, to the byte.
+// Neighbours found with a GPU's products are the same, to the byte, as with integer products on the CPU.
 #include "cli/device_products.h"
 #include "device/make_backend.h"
 #include "exec/cuda/backend.h"

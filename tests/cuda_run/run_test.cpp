@@ -1,4 +1,4 @@
-// Runs on a GPU: the same bits every time, with graphs and without, and near what the CPU computes.
+// Runs on a GPU: the same bits every time, with CUDA graphs and without, and close to the CPU.
 #include <regex>
 
 #include "device/make_backend.h"
@@ -14,7 +14,7 @@ namespace {
 
 class NeedsGpu : public testing::Environment {
   void SetUp() override {
-    // The mark by which ctest knows a skipped test; gtest prints it for single tests only.
+    // The text by which ctest detects a skipped test; gtest prints it only for single tests.
     if (cuda_device_count() == 0) GTEST_SKIP() << "[  SKIPPED ] no GPU here";
   }
 };
@@ -36,7 +36,7 @@ TEST_P(CudaRuns, SameBitsTwiceAndWithoutGraphs) {
   EXPECT_EQ(first.metrics, profiled.metrics);
 }
 
-// The number behind a key in each line of a metrics file.
+// The number after a key in each line of a metrics file.
 std::vector<double> numbers(const std::string& metrics, const std::string& key) {
   std::vector<double> out;
   const std::string mark = "\"" + key + "\":";
@@ -45,9 +45,9 @@ std::vector<double> numbers(const std::string& metrics, const std::string& key) 
   return out;
 }
 
-// Ten steps from the same weights. The two add up in other orders: in f32 the losses differ by little more than its
-// epsilon times the root of the sums' lengths. In bf16 they differ by that of bf16 (2^-8) over the root of the tokens
-// averaged.
+// Ten steps from the same weights. CPU and GPU add in different orders. In f32 the losses differ by little more than
+// its epsilon times the root of the sums' lengths. In bf16 they differ by its epsilon (2^-8) over the root of the
+// number of averaged tokens.
 TEST_P(CudaRuns, LossesAreTheCpus) {
   const bool bf16 = std::string(GetParam()).find("--bf16") != std::string::npos;
   const Told cpu = run(GetParam(), *make_cpu_backend()), there = run(GetParam(), *gpu);
@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "--save-interval 100 --bf16 --position-embedding-type rope --swiglu --normalization RMSNorm "
                     "--disable-bias-linear --num-query-groups 2 --untie-embeddings-and-output-weights"));
 
-// A GPU with less room for copies of what is saved.
+// A GPU with less memory for copies of the saved state.
 class LittleRoom final : public test::WrappedBackend {
  public:
   LittleRoom(std::unique_ptr<Backend> real, i64 percent) : WrappedBackend(std::move(real)), percent_(percent) {}
@@ -86,7 +86,7 @@ class LittleRoom final : public test::WrappedBackend {
   i64 percent_;
 };
 
-// Copies that take longer than a step's forward and backward are of the state before its update all the same.
+// A copy that takes longer than a step's forward and backward still has the state before the step's update.
 TEST(CudaSaves, AreOfTheirIterationHoweverTheCopiesGo) {
   const std::string flags =
       "--bf16 --hidden-size 1024 --num-layers 4 --train-iters 4 --save-interval 2 --async-save --lr 0.1";
@@ -101,8 +101,8 @@ TEST(CudaSaves, AreOfTheirIterationHoweverTheCopiesGo) {
   }
 }
 
-// What was saved lies in its place on the GPU to the bit, whatever part of it a reader took. Of a damaged copy with
-// nothing before it nothing stays: the run is a fresh one.
+// Loaded state is on the GPU bit for bit, in chunks of any size. If a checkpoint is damaged and there is no older
+// one, nothing of it stays: the run starts fresh.
 TEST(CudaLoads, RunsGoOnAsIfNeverInterrupted) {
   const std::unique_ptr<Backend> gpu = make_backend({"cuda", "none"});
   for (const char* flags : {"", "--bf16", "--bf16 --optimizer-cpu-offload --optimizer-offload-fraction 0.4"}) {
@@ -131,7 +131,7 @@ TEST(CudaLoads, RunsGoOnAsIfNeverInterrupted) {
     train("whole", "");
     train("live", "--exit-interval 3");
     std::filesystem::remove_all(at("live_copies"));
-    EXPECT_NE(train("live", "").find("] at iteration 3\n"), std::string::npos);  // of the checkpoint
+    EXPECT_NE(train("live", "").find("] at iteration 3\n"), std::string::npos);  // in the checkpoint
     expect_end_of_whole();
     std::filesystem::remove_all(at("live")), std::filesystem::remove_all(at("live_copies"));
     train("live", "--exit-interval 4");
@@ -169,7 +169,7 @@ TEST(CudaOffload, SameBitsAsWithStateOnTheGpu) {
   }
 }
 
-// What is made again has the bits that it had.
+// Recomputed values have the same bits.
 TEST(CudaRecomputation, HasTheBitsOfWhatIsKept) {
   const std::unique_ptr<Backend> gpu = make_backend({"cuda", "none"});
   const std::string flags =
@@ -183,7 +183,7 @@ TEST(CudaRecomputation, HasTheBitsOfWhatIsKept) {
     EXPECT_EQ(run(flags + again, *gpu).metrics, kept.metrics) << again;
 }
 
-// Activations that were on the host are what they were.
+// Offloaded activations have the same bits when they return.
 TEST(CudaOffload, SameBitsAsWithActivationsOnTheGpu) {
   const std::unique_ptr<Backend> gpu = make_backend({"cuda", "none"});
   const std::string llama =

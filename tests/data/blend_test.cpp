@@ -1,4 +1,4 @@
-// Splits and blends against what Megatron gives.
+// Splits and blends compared with Megatron's.
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -20,7 +20,7 @@ struct BlendLists {
   bool operator==(const BlendLists&) const = default;
 };
 
-// What the index says of each sample as it is built; asked for single ones later it must say the same.
+// The index gives the same dataset for a single sample as it gave during its construction.
 BlendLists lists_of(const BlendPlan& plan) {
   BlendLists built;
   const BlendIndex index(
@@ -30,7 +30,7 @@ BlendLists lists_of(const BlendPlan& plan) {
   return built;
 }
 
-// The definition: all datasets compared for every sample.
+// The definition: compares all datasets for each sample.
 std::vector<std::int16_t> plain_rule(const BlendPlan& plan) {
   std::vector<std::int16_t> chosen;
   std::vector<i64> taken(plan.weights.size());
@@ -122,11 +122,11 @@ TEST(Blend, choices_are_those_of_the_plain_rule) {
       std::vector<double> weights;
       for (int d = 0; d < n; ++d)
         weights.push_back(kind == 0   ? 1.0            // all tied
-                          : kind == 1 ? double(1 + d)  // tied now and then
+                          : kind == 1 ? double(1 + d)  // with some ties
                           : kind == 2 ? uniform()
                           : kind == 3 ? std::exp(-40 * uniform())               // over seventeen decades
-                          : kind == 4 ? (d % 3 == 0 ? 0.0 : double(1 + d % 4))  // some never, the others in groups
-                                      : (d == n / 2 ? 1.0 : 1e-9));             // one has all but nothing
+                          : kind == 4 ? (d % 3 == 0 ? 0.0 : double(1 + d % 4))  // some unused, the others in groups
+                                      : (d == n / 2 ? 1.0 : 1e-9));             // one has almost all the weight
       if (n == 1) weights[0] = 1;
       const BlendPlan plan = plan_blend(normalize(normalize(weights, "w"), "w"), n < 100 ? 20000 : 4000);
       EXPECT_EQ(lists_of(plan).datasets, plain_rule(plan)) << n << " datasets of kind " << kind;
@@ -143,14 +143,14 @@ TEST(Blend, choices_are_those_of_the_plain_rule) {
 TEST(Blend, parts_made_apart_are_those_made_in_a_row) {
   std::mt19937_64 random(11);
   for (int kind = 0; kind < 11; ++kind) {
-    const bool many = kind == 10;  // too many to be made in lanes
+    const bool many = kind == 10;  // too many for SIMD lanes
     std::vector<double> weights;
     for (int d = 0; d < (many ? 600 : 40); ++d)
-      weights.push_back(kind >= 5   ? double(1 + random() % 3)  // many of one weight, which take turns
+      weights.push_back(kind >= 5   ? double(1 + random() % 3)  // many with the same weight, which take turns
                         : kind == 0 ? 1.0
                         : kind == 1 ? 1.0 / (1 + d)
                         : kind == 2 ? double(1 + random() % 1000)
-                        : kind == 3 ? (d == 0 ? 1.0 : 1e-9)  // rare ones: hardly any guess is right
+                        : kind == 3 ? (d == 0 ? 1.0 : 1e-9)  // with rare datasets most guesses are wrong
                                     : (d % 2 ? 0.0 : std::pow(0.3, d)));
     const BlendPlan plan = plan_blend(normalize(weights, "w"), many ? 500001 : 2500001);
     const BlendIndex row(plan, [](const BlendedSample&) {});
@@ -195,7 +195,7 @@ TEST(Blend, lanes_follow_the_rule_each_on_its_own) {
 TEST(Blend, choices_far_from_the_beginning_follow_the_rule) {
   const std::vector<double> weights = normalize(std::vector<double>{5, 3, 2, 1, 1, 1e-9}, "w");
   const std::vector<i64> limits(6, GreedyBlend::kNoLimit);
-  const i64 far = i64{1} << 40;  // as if so many had been chosen
+  const i64 far = i64{1} << 40;  // after this many choices
   std::vector<i64> taken;
   for (double w : weights) taken.push_back(i64(w * double(far)));
   GreedyBlend rule(weights, limits, far, taken);
@@ -264,7 +264,7 @@ TEST(Blend, reads_data_path) {
   const Blend pairs = parse_blend({"0.3", "a", "+7e-1", "b"}, "f");
   EXPECT_EQ(pairs.prefixes, (Strings{"a", "b"}));
   EXPECT_EQ(pairs.weights, (std::vector<double>{0.3, 0.7}));
-  EXPECT_EQ(parse_blend({"1", "a", "2"}, "f").prefixes.size(), 3u);  // odd: prefixes, whatever they look like
+  EXPECT_EQ(parse_blend({"1", "a", "2"}, "f").prefixes.size(), 3u);  // an odd number: prefixes, whatever they look like
   const Blend quoted = parse_blend({"0.7 a 0.3 b", "1", "c"}, "f");
   EXPECT_EQ(quoted.prefixes, (Strings{"a", "b", "c"}));
   EXPECT_EQ(quoted.weights, (std::vector<double>{0.7, 0.3, 1}));

@@ -23,7 +23,7 @@ TEST(BuildDatasets, weighted_blend_equals_megatron) {
     EXPECT_EQ(sets.valid, nullptr);
     for (std::size_t i = 0; i < v["first_tokens"].size(); ++i)
       EXPECT_EQ(get_row(*sets.train, i64(i)).tokens, v["first_tokens"][i].get<std::vector<i32>>()) << i;
-    // Every sample is the one that the vector's two lists name.
+    // Compares each sample with the two lists of the vector.
     for (i64 k = 0; k < sets.train->size(); ++k) {
       const std::size_t d = v["dataset_index"][k];
       const Json& part = v["parts"][d];
@@ -54,7 +54,7 @@ TEST(BuildDatasets, unweighted_blend_equals_megatron) {
       EXPECT_EQ(get_row(*sets.train, k).tokens, get_row(*one.train, v["dataset_sample_index"][k]).tokens);
     }
     EXPECT_EQ(build_datasets(config, {.train = std::nullopt}).train->size(), 26);  // all three, one epoch
-    EXPECT_EQ(build_datasets(config, {.train = 1000}).train->size(), 26);          // never more than there is
+    EXPECT_EQ(build_datasets(config, {.train = 1000}).train->size(), 26);          // no more than exist
   }
 }
 
@@ -64,7 +64,7 @@ TEST(BuildDatasets, own_files_per_split) {
   write_rule_files(dir / "b", {30, 2});
   config.split.clear();
   config.data_path.clear();
-  config.train_data_path = {"0.5", dir / "a"};  // one dataset is never a blend
+  config.train_data_path = {"0.5", dir / "a"};  // a single dataset is not a blend
   config.valid_data_path = {dir / "a", dir / "b", dir / "b"};
   const Datasets sets = build_datasets(config, {.train = 12, .valid = 4, .test = 4});
   EXPECT_EQ(sets.train->size(), 21);
@@ -90,7 +90,7 @@ TEST(BuildDatasets, a_weight_of_zero_reads_nothing) {
   const Datasets sets = build_datasets(config, {.train = 10});
   ASSERT_EQ(sets.train->size(), 10);
   for (i64 k = 0; k < 10; ++k) EXPECT_EQ(get_row(*sets.train, k).tokens, get_row(*alone.train, k).tokens);
-  // As the first of the list it would win the tie at sample 1, of which it has none.
+  // As the first of the list it would win the tie at sample 1, although it has no samples.
   config.data_path = {"0", dir / "b", "1", dir / "a"};
   const Datasets turned = build_datasets(config, {.train = 10});
   for (i64 k = 0; k < 10; ++k) EXPECT_EQ(get_row(*turned.train, k).tokens, get_row(*alone.train, k).tokens);
@@ -108,7 +108,7 @@ TEST(BuildDatasets, a_split_without_documents_is_left_out) {
   EXPECT_EQ(sets.test, nullptr);
   config.split = "1, 99, 0";
   EXPECT_TRUE(has(error_of([&] { build_datasets(config, {.train = 4}); }), "gives to the train set"));
-  // Of a blend only the parts that have any.
+  // Only the datasets of a blend that have documents in the split.
   write_rule_files(dir / "b", std::vector<i64>(200, 9));
   config.split = "969, 30, 1";
   config.data_path = {"0.5", dir / "a", "0.5", dir / "b"};
@@ -246,7 +246,7 @@ TEST(DataPaths, are_read_from_files) {
   EXPECT_TRUE(has(error_of([&] { rows(from_file, false); }), "give one of them"));
 }
 
-// Weights over all decades, and sizes that round badly: whatever is asked for is there.
+// Weights over many decades, and sizes with large rounding: every requested sample exists.
 TEST(BuildDatasets, extreme_weights_and_sizes_stay_in_bounds) {
   const TempDir dir;
   DataConfig config = config_in(dir);
@@ -262,7 +262,7 @@ TEST(BuildDatasets, extreme_weights_and_sizes_stay_in_bounds) {
       const Datasets sets = build_datasets(config, {.train = samples});
       EXPECT_GE(sets.train->size(), samples);
       for (i64 i = 0; i < sets.train->size(); ++i) get_row(*sets.train, i);
-    } catch (const Error& e) {  // the rule may ask for more than the rule of sizes gives
+    } catch (const Error& e) {  // the blending rule may need more samples than the size rule gives
       EXPECT_TRUE(has(e.what(), "change its weight")) << e.what();
       EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos);
     }

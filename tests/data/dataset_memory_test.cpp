@@ -1,4 +1,4 @@
-// However much of a dataset is read, the process's memory stays.
+// Memory use does not grow with the amount of data that is read.
 #include <random>
 
 #include "base/process_memory.h"
@@ -8,7 +8,7 @@
 namespace megalith {
 namespace {
 
-// Bytes by which the process grows while it reads here and there in so many documents.
+// Growth of the process's memory in bytes during reads at many positions of this many documents.
 i64 growth(i64 documents, i64 tokens) {
   const TempDir dir;
   {
@@ -30,7 +30,7 @@ i64 growth(i64 documents, i64 tokens) {
   return most - before;
 }
 
-constexpr i64 kBeside = i64{512} << 10;  // what else a process may touch first meanwhile
+constexpr i64 kBeside = i64{512} << 10;  // allowance for pages of other code
 
 }  // namespace
 

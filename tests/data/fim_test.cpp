@@ -1,4 +1,4 @@
-// Fill-in-the-middle with a tokenizer whose tokens are characters, but for "ab", which is one token.
+// Fill-in-the-middle with a tokenizer of single characters, and one token "ab".
 #include "data/fim.h"
 
 #include <cstdlib>
@@ -87,7 +87,7 @@ TEST(Fim, prefix_suffix_middle) {
     Ints tokens = random_tokens(random, 12, {});
     const std::string text = decode(tokens);
     tokens.push_back(kEod);
-    tokens.resize(tokens.size() + 3 + 6, kEod);  // room for the marks and for tokens that are cut
+    tokens.resize(tokens.size() + 3 + 6, kEod);  // space for the marks and for tokens that are cut
     const Ints out = changed({.rate = 1, .spm_rate = 0}, tokens, k);
     ASSERT_EQ(out.size(), tokens.size());
     ASSERT_EQ(out[0], kPrefix);
@@ -128,7 +128,7 @@ TEST(Fim, equals_the_plain_definition_with_numpy) {
     if (k % 2 == 0) c.split_sample = "<file>";
     if (k % 3 == 0) c.no_prefix = "a";
     const Ints tokens = random_tokens(random, 1 + i64(random.interval(120)), {kEod, kSplit});
-    const i64 seed = k == 0 ? (i64{1} << 32) - 1 : 10 * k;  // seed + number wraps round
+    const i64 seed = k == 0 ? (i64{1} << 32) - 1 : 10 * k;  // seed + index overflows
     mine.push_back(changed(c, tokens, 1 + k % 7, seed));
     cases.push_back({{"seed", (seed + 1 + k % 7) % (i64{1} << 32)},
                      {"tokens", tokens},
@@ -159,7 +159,7 @@ TEST(Fim, rate_0_changes_nothing) {
 }
 
 TEST(Fim, what_became_shorter_is_padded_and_what_became_longer_is_cut) {
-  Ints letters;  // "abab...": two tokens each, that become one
+  Ints letters;  // "abab...": two tokens each, which merge into one
   for (int i = 0; i < 40; ++i) letters.push_back(i % 2 == 0 ? 'a' : 'b');
   const Ints padded = changed({.rate = 1}, letters);
   ASSERT_EQ(padded.size(), 40u);
@@ -175,7 +175,7 @@ TEST(Fim, fragments_have_a_rate_of_their_own) {
   FimConfig c{.rate = 1, .split_sample = "<file>", .fragment_rate = 0};
   const Ints none = changed(c, files);
   EXPECT_EQ(Ints(none.begin(), none.begin() + 8), Ints(files.begin(), files.begin() + 8));
-  EXPECT_EQ(none[8], kPrefix);  // the document without files is cut at the rate of documents
+  EXPECT_EQ(none[8], kPrefix);  // without fragments, a document is cut with the rate of documents
   c.fragment_rate = 1;
   Ints room = files;
   room.resize(40, kEod);
@@ -226,7 +226,7 @@ TEST(Fim, samples_are_the_same_however_they_are_read) {
   EXPECT_GT(different, 20);
 }
 
-// The last sample of a validation set may have fewer tokens: its padding is no text.
+// The last sample of a validation set may have fewer tokens: its padding is not text.
 TEST(Fim, padding_of_a_short_sample_is_not_decoded) {
   const TempDir dir;
   write_rule_files(dir / "rule", {30});

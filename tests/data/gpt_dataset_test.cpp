@@ -57,7 +57,7 @@ TEST(GptDataset, resets_at_the_end_of_documents) {
   const OwnedRow row = get_row(dataset({{7, 8, 9}, {5, 9}, {6, 4}}, options, 2, 1), 0);
   EXPECT_EQ(row.position_ids, (Ints{0, 1, 2, 0, 1, 0}));
   EXPECT_EQ(row.document_starts, (Ints{0, 0, 0, 3, 3, 5}));
-  EXPECT_EQ(row.loss_mask, (Floats{1, 1, 0, 1, 0, 1}));  // where the input, not the label, is the eod
+  EXPECT_EQ(row.loss_mask, (Floats{1, 1, 0, 1, 0, 1}));  // where the input, not the label, is eod
 }
 
 TEST(GptDataset, each_option_alone) {
@@ -75,7 +75,7 @@ TEST(GptDataset, padding_is_told_by_its_place) {
   EXPECT_EQ(end.tokens, (Ints{7, 8, 9, 0}));
   EXPECT_EQ(end.labels, (Ints{8, 9, 0, 0}));
   EXPECT_EQ(end.loss_mask, (Floats{1, 1, 0, 0}));
-  // Texts that were padded before they were tokenized: the padding is not learned, and stays what it is.
+  // Texts that were padded before they were tokenized: this padding is not learned, and stays unchanged.
   const OwnedRow inside = get_row(dataset({{7, 3, 8, 3, 6}}, {.seq_length = 4, .vocab_size = 10, .pad = 3}, 0, 4), 0);
   EXPECT_EQ(inside.tokens, (Ints{7, 3, 8, 3}));
   EXPECT_EQ(inside.labels, (Ints{3, 8, 3, 6}));

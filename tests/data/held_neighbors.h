@@ -1,4 +1,4 @@
-// The files of neighbours that a device's products give, held against those of whole numbers on the CPU.
+// Compares the neighbour files made with a device's products with those of integer products on the CPU.
 #pragma once
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 namespace megalith {
 
-// Counts what another one multiplies.
+// Counts the products of a wrapped PointProducts.
 class CountedCalls final : public PointProducts {
  public:
   explicit CountedCalls(PointProducts& of) : of_(of) {}
@@ -29,7 +29,7 @@ class CountedCalls final : public PointProducts {
   PointProducts& of_;
 };
 
-// Of points of `size` numbers, which `products` multiplies.
+// For points of `size` numbers, which `products` multiplies.
 inline void hold_neighbors(PointProducts& products, i64 size) {
   const pair_corpus::Corpus c;
   CountedCalls counted(products);

@@ -40,7 +40,7 @@ TEST(IndexCache, is_written_with_megatrons_names_and_read_again) {
   ASSERT_EQ(bytes.size(), 128u + 4 * 21);
   EXPECT_EQ(std::string(bytes.begin() + 10, bytes.begin() + 68),
             "{'descr': '<u4', 'fortran_order': False, 'shape': (21,), }");
-  // A change of the file shows that it is what the next run reads.
+  // Changes a cached file, and checks that the next run reads the change.
   const auto second = get_row(*built.train, 1).tokens, sixth = get_row(*built.train, 5).tokens;
   std::vector<u8> changed = bytes;
   std::swap_ranges(changed.begin() + 128, changed.begin() + 132, changed.begin() + 132);
@@ -50,7 +50,7 @@ TEST(IndexCache, is_written_with_megatrons_names_and_read_again) {
   EXPECT_EQ(get_row(*loaded.train, 5).tokens, sixth);
 }
 
-// All files of a cache are those of the vector: names, bytes of the description, arrays.
+// Compares all files of a cache with the vector: names, descriptions, arrays.
 TEST(IndexCache, of_a_blend_equals_megatrons_byte_for_byte) {
   for (const std::string& file : golden_vectors("gpt_blend_full.json")) {
     SCOPED_TRACE(file);
@@ -71,7 +71,7 @@ TEST(IndexCache, of_a_blend_equals_megatrons_byte_for_byte) {
         if (!v["weights_in"].is_null()) config.data_path.push_back(fmt::format("{}", v["weights_in"][d].get<double>()));
         config.data_path.push_back(all["weighted"]["blend"][d]);
       }
-      for (int run = 0; run < 2; ++run) {  // the second one reads what the first wrote
+      for (int run = 0; run < 2; ++run) {  // the second run reads the files of the first
         const Datasets sets = build_datasets(config, {.train = 20});
         ASSERT_EQ(sets.train->size(), 20);
         for (std::size_t i = 0; i < all["weighted"]["first_tokens"].size() && kind == std::string("weighted"); ++i)
@@ -108,7 +108,7 @@ TEST(IndexCache, several_builders_at_once_do_no_harm) {
   const TempDir dir;
   DataConfig config = config_in(dir);
   config.data_cache_path = dir / "cache";
-  config.data_path = {"1", dir / "a", "2", dir / "a", "1", dir / "a"};  // also the same index twice in one of them
+  config.data_path = {"1", dir / "a", "2", dir / "a", "1", dir / "a"};  // also if one blend has the same index twice
   const Datasets plain = build_datasets(config, {.train = 12});
   std::filesystem::remove_all(config.data_cache_path);
   std::vector<std::thread> builders;
@@ -147,7 +147,7 @@ TEST(IndexCache, damaged_and_stale_files_are_built_again) {
     same();
     EXPECT_EQ(read_bytes(file), whole);
   }
-  // Other data under the same name, for which the index could be right by its numbers: but it is older than they are.
+  // Other data with the same name and matching sizes: the index is still stale, because it is older than the data.
   for (const std::string& file : files)
     std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) - std::chrono::hours(1));
   std::vector<i64> moved = kLengths;
@@ -162,7 +162,7 @@ TEST(IndexCache, damaged_and_stale_files_are_built_again) {
 TEST(IndexCache, one_that_cannot_be_written_is_no_obstacle) {
   const TempDir dir;
   DataConfig config = config_in(dir);
-  config.data_cache_path = dir / "a.idx/cache";  // below a file
+  config.data_cache_path = dir / "a.idx/cache";  // a path below a file
   EXPECT_EQ(build_datasets(config, {.train = 12}).train->size(), 21);
 }
 

@@ -31,7 +31,7 @@ void write(const std::string& prefix, TokenType type, const std::vector<std::vec
   writer.finish();
 }
 
-// Opens the files and, if that works, reads everything there is. Errors are fine, anything else is not.
+// Opens the files and, on success, reads everything. Errors are fine, anything else is a failure.
 bool readable(const std::string& prefix) {
   try {
     const IndexedDataset data(prefix);
@@ -168,7 +168,8 @@ TEST(IndexedDataset, every_flipped_bit_of_the_index_is_noticed) {
       write_bytes(dir / "a.idx", damaged);
       accepted += readable(dir / "a");
     }
-  // Only the type code (int16 has uint16's width) and the first sequence of a middle document can change unnoticed.
+  // Only two kinds of changes may be undetected: the type code (int16 has uint16's size), and the first sequence of a
+  // middle document.
   EXPECT_LE(accepted, 8);
 }
 
@@ -230,7 +231,7 @@ TEST(IndexedDatasetWriter, a_second_writer_of_one_dataset_is_refused) {
   EXPECT_NE(error_of(second).find("being written by another run"), std::string::npos);
   first.publish();
   EXPECT_EQ(tokens_of(IndexedDataset(dir / "a"), 0), (std::vector<i32>{1, 2, 3}));
-  write(dir / "a", TokenType::uint16, example());  // the lock has ended
+  write(dir / "a", TokenType::uint16, example());  // the lock is released
 }
 
 TEST(IndexedDatasetWriter, bad_input_is_refused) {
@@ -258,7 +259,7 @@ TEST(IndexedDatasetWriter, a_full_disk_is_reported) {
   EXPECT_FALSE(std::filesystem::exists(dir / "a.idx"));
 }
 
-// More than fits the memory of a spool, so that files take part.
+// More than the memory of a spool, so that files are used.
 TEST(MergeDatasets, gives_the_bytes_of_one_writing) {
   const TempDir dir;
   std::mt19937 random(4);

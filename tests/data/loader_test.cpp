@@ -76,7 +76,7 @@ TEST(DataLoader, reading_ahead_changes_nothing_and_resumes) {
   }
 }
 
-// A dataset that takes its time.
+// A dataset whose reads take time.
 class SlowDataset : public Dataset {
  public:
   explicit SlowDataset(std::chrono::milliseconds time) : time_(time) {}
@@ -98,15 +98,15 @@ TEST(DataLoader, measures_the_wait_for_a_slow_source_and_workers_shorten_it) {
   const auto waited = [](i64 workers, std::chrono::milliseconds read, std::chrono::milliseconds step) {
     DataLoader loader(std::make_shared<SlowDataset>(read), {.num_workers = workers});
     for (i32 i = 0; i < 10; ++i) {
-      EXPECT_EQ(loader.next().ints("tokens")[0], i);  // in order, whoever read it
+      EXPECT_EQ(loader.next().ints("tokens")[0], i);  // in order, whichever thread read it
       std::this_thread::sleep_for(step);
     }
     return loader.seconds_waited();
   };
-  EXPECT_GE(waited(0, 20ms, 0ms), 0.2);   // all of it
-  EXPECT_GE(waited(1, 20ms, 0ms), 0.19);  // one thread is no faster
+  EXPECT_GE(waited(0, 20ms, 0ms), 0.2);   // the whole time
+  EXPECT_GE(waited(1, 20ms, 0ms), 0.19);  // one thread is not faster
   EXPECT_LT(waited(8, 20ms, 0ms), 0.15);  // two rounds of eight
-  // Half as long as a step: only the first batch is waited for.
+  // A read takes half as long as a step: only the first batch is waited for.
   EXPECT_LT(waited(1, 20ms, 40ms), 0.1);
 }
 

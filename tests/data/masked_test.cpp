@@ -1,4 +1,4 @@
-// Sentence maps, BERT and T5 samples against what Megatron gives.
+// Sentence maps, and BERT and T5 samples, compared with Megatron's.
 #include <algorithm>
 #include <numeric>
 
@@ -110,7 +110,7 @@ TEST(BertDataset, equals_megatron) {
   }
 }
 
-// The way of a run: a loader's batches.
+// As a run reads them: batches of a loader.
 TEST(BertSamples, batches_equal_megatron) {
   for (const std::string& file : golden_vectors("bert_t5.json")) {
     SCOPED_TRACE(file);
@@ -192,7 +192,7 @@ TEST(BertDataset, truncates_to_the_target_and_masks_about_a_share) {
   EXPECT_NEAR(double(kept) / total, 0.1, 0.04);
 }
 
-// Words that a tokenizer put around sentences stay, as in Megatron.
+// Special tokens that a tokenizer added to sentences stay, as in Megatron.
 TEST(T5Dataset, never_masks_marks_of_sentences) {
   std::vector<Ints> sentences;
   for (i32 s = 0; s < 30; ++s) sentences.push_back({1, 10 + s, 11 + s, 12 + s, 2});
@@ -240,7 +240,7 @@ TEST(T5Dataset, equals_megatron) {
                                .is_truncated = s["truncated"] != 0}))
           << i << " " << Json(got.encoder_text).dump();
     }
-    // A sample with several masked runs, whose sentinels or decoder are one too few.
+    // A sample with several masked runs, but one sentinel or decoder position too few.
     const auto runs = [&](const Json& s) {
       return std::ranges::count_if(s["text_dec"], [](const Json& id) { return id >= 50; });
     };

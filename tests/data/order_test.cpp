@@ -1,4 +1,4 @@
-// GPT indices against what Megatron gives.
+// GPT indices compared with Megatron's.
 #include <cmath>
 #include <numeric>
 #include <random>

@@ -1,4 +1,4 @@
-// A run that goes on with another number of data-parallel ranks, or other micro-batches, reads each sample once.
+// A run that resumes with another number of data-parallel ranks, or other micro-batches, reads each sample once.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace megalith {
 namespace {
 
-// Samples of one token, their own number.
+// Samples of one token: their own index.
 class Numbers final : public Dataset {
  public:
   explicit Numbers(i64 size) : size_(size) {}
@@ -24,13 +24,13 @@ class Numbers final : public Dataset {
   i64 size_;
 };
 
-// A part of a run under one layout.
+// A part of a run with one layout.
 struct Part {
-  i64 ranks, micro_batch_size, steps;  // steps of global_batch_size
+  i64 ranks, micro_batch_size, steps;  // number of steps of global_batch_size
 };
 
-// What all ranks read, part after part, each going on where the one before ended; batches that were read ahead and
-// never trained on don't count.
+// The samples that all ranks read. Each part resumes where the previous one ended; batches that were read ahead but
+// not used do not count.
 std::vector<i64> read_parts(i64 samples, i64 global_batch_size, const std::vector<Part>& parts, LoaderConfig config) {
   const auto data = std::make_shared<Numbers>(samples);
   std::vector<i64> read;
@@ -73,7 +73,7 @@ TEST(ResumeOrder, single_reads_each_sample_once_whatever_the_ranks) {
   }
 }
 
-// Of each global batch too: the same samples make up the same update.
+// Also within each global batch: the same samples form the same update.
 TEST(ResumeOrder, single_puts_the_same_samples_into_each_update) {
   for (const Part& part : kParts)
     for (i64 step = 0; step < part.steps; ++step) {
@@ -86,7 +86,7 @@ TEST(ResumeOrder, single_puts_the_same_samples_into_each_update) {
 }
 
 TEST(ResumeOrder, cyclic_without_sharding_reads_each_sample_once_an_epoch_on_other_ranks) {
-  const std::vector<Part> parts = {{4, 2, 3}, {2, 4, 2}, {8, 1, 1}, {1, 8, 4}};  // 8 samples at once
+  const std::vector<Part> parts = {{4, 2, 3}, {2, 4, 2}, {8, 1, 1}, {1, 8, 4}};  // 8 samples in parallel
   const i64 steps = 10, samples = steps * kGlobalBatch;
   std::vector<Part> twice = parts;
   twice.insert(twice.end(), parts.begin(), parts.end());

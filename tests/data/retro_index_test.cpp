@@ -1,5 +1,5 @@
-// Neighbours that an index of faiss finds, held against those of the exact search. In a build without faiss each
-// description is refused.
+// Neighbours found with a faiss index, compared with the exact search. A build without faiss refuses each
+// description.
 #include <omp.h>
 
 #include <filesystem>
@@ -26,7 +26,7 @@ class RetroIndex : public testing::Test {
     if (!why_no_point_index().empty()) GTEST_SKIP() << "[  SKIPPED ] " << why_no_point_index();
   }
 
-  // What `description` finds, [chunks of the samples, kKept]; "": the exact search.
+  // The neighbours with `description`, [chunks of the samples, kKept]; "": the exact search.
   std::vector<i64> found_by(const std::string& description, i64 probes = 1 << 16) const {
     const std::string path =
         (std::filesystem::temp_directory_path() / fmt::format("retro-index-{}", getpid())).string();
@@ -56,7 +56,7 @@ class RetroIndex : public testing::Test {
     });
   }
 
-  // The part of the exact neighbours that are found.
+  // The fraction of the exact neighbours that are found.
   static double recall(const std::vector<i64>& exact, const std::vector<i64>& found) {
     i64 same = 0;
     for (std::size_t row = 0; row < exact.size(); row += kKept)
@@ -69,7 +69,7 @@ class RetroIndex : public testing::Test {
   Corpus corpus_;
 };
 
-// Of several as far away faiss may give another one at the end of its list.
+// At equal distances faiss may give another chunk at the end of its list.
 TEST_F(RetroIndex, FlatAndAllListsFindTheExactNeighbors) {
   const std::vector<i64> exact = found_by("");
   ASSERT_GT(exact.size(), 300u);
@@ -81,7 +81,7 @@ TEST_F(RetroIndex, FewListsAndCodesFindMostOfThem) {
   const std::vector<i64> exact = found_by("");
   const double one = recall(exact, found_by("IVF16,Flat", 1)), four = recall(exact, found_by("IVF16,Flat", 4));
   EXPECT_GE(four, 0.6);
-  EXPECT_LT(one, four);  // so probes reach faiss
+  EXPECT_LT(one, four);  // so faiss receives the number of probes
   EXPECT_GE(recall(exact, found_by("SQ8")), 0.95);
   EXPECT_GE(recall(exact, found_by("HNSW16")), 0.95);
   EXPECT_GE(recall(exact, found_by("PQ16x4")), 0.3);
@@ -94,7 +94,7 @@ TEST_F(RetroIndex, ProductsOfCodesLearnInSeconds) {
     EXPECT_GE(recall(exact, found_by(index)), 0.3) << index;
 }
 
-// So many points that learning has all threads.
+// Enough points for training with all threads.
 TEST_F(RetroIndex, BytesDoNotDependOnThreads) {
   std::mt19937 draw(3);
   std::vector<i16> points(kPointSize << 16);
@@ -152,7 +152,7 @@ TEST_F(RetroIndex, RefusesWhatItDoesNotServeInOneLine) {
 TEST_F(RetroIndex, LearningEndsWhenItsTimeIsOver) {
   const std::string error = error_by("IVF16,Flat", 1e-9);
   EXPECT_NE(error.find("its training takes more than"), std::string::npos) << error;
-  EXPECT_EQ(error_by("IVF16,Flat", 600), "");  // and the next one is free of it
+  EXPECT_EQ(error_by("IVF16,Flat", 600), "");  // and the next one is not affected
 }
 
 TEST(RetroWithoutFaiss, RefusesAnyIndexAndSaysWhatToInstall) {

@@ -1,4 +1,4 @@
-// Chunks, points, exact search and neighbours of a corpus whose documents come in pairs.
+// Chunks, points, exact search and neighbours of a corpus of document pairs.
 #include "data/retro/retro_dataset.h"
 
 #include <omp.h>
@@ -65,7 +65,7 @@ TEST(Retro, a_neighbor_goes_on_in_its_document_and_then_pads) {
   EXPECT_EQ(std::count(out.begin() + length, out.end(), kRetroEod), 2 * kChunk - length);
 }
 
-// Points are whole numbers, so that floats of 64 bits give the same distances exactly.
+// Points are integers, so distances in f64 are exact.
 TEST(Retro, nearest_points_are_those_of_brute_force) {
   const BagSketch sketch(128, kChunk);
   std::mt19937 draw(7);
@@ -102,7 +102,7 @@ TEST(Retro, nearest_points_are_those_of_brute_force) {
   }
 }
 
-// A device of blocks of 5 queries and 64 points, which counts its calls. Columns behind the last point are wrong.
+// A device with blocks of 5 queries and 64 points, which counts its calls. Columns after the last point are wrong.
 class CountedProducts : public PointProducts {
  public:
   explicit CountedProducts(i64 size) : size_(size) {}
@@ -132,7 +132,7 @@ class CountedProducts : public PointProducts {
   std::vector<float> out_;
 };
 
-// 8 of 12 numbers a point are 0, so that many distances are equal: the first point is to win by either way.
+// 8 of 12 numbers of a point are 0, so many distances are equal: the first point must win both ways.
 TEST(Retro, a_device_finds_the_same_points_and_is_left_out_where_it_would_round) {
   std::mt19937 draw(11);
   const auto points = [&](i64 n, int largest) {
@@ -164,10 +164,10 @@ TEST(Retro, products_are_exact_up_to_whole_numbers_of_bf16_and_f32) {
 TEST(Retro, a_sample_knows_its_documents) {
   const Corpus c;
   for (i64 i = 0; i < c.samples.size(); ++i) {
-    std::vector<i32> text;  // documents in their order of the sample, wherever it is cut
+    std::vector<i32> text;  // documents of the sample in order, however it is cut
     const Batch sample = one_sample(c.samples, i);
     const std::vector<i64> documents = c.samples.sequences(i);
-    for (i64 t = 0; t + 5 <= kSeq; t += 5) {  // each run of tokens stands in one of them, or crosses an end
+    for (i64 t = 0; t + 5 <= kSeq; t += 5) {  // each run of tokens is inside one of them, or crosses an end
       const std::vector<i32> run(sample.ints("tokens").begin() + t, sample.ints("tokens").begin() + t + 5);
       if (std::ranges::count(run, kRetroEod) > 0) continue;
       EXPECT_TRUE(std::ranges::any_of(documents, [&](i64 d) {
@@ -195,7 +195,7 @@ TEST(Retro, the_twin_is_nearest_and_own_documents_are_never_there) {
         EXPECT_EQ(std::ranges::count(own, document), 0) << i;
         is_twin |= k == 0 && std::ranges::count(own, document ^ 1) > 0;
       }
-      // Both twins may stand in one sample, which then has none to find.
+      // If both documents of a pair are in one sample, it has no neighbours.
       const bool has = std::ranges::any_of(own, [&](i64 d) { return std::ranges::count(own, d ^ 1) == 0; });
       twins += is_twin || !has;
     }
@@ -219,7 +219,7 @@ TEST(Retro, bytes_do_not_depend_on_threads) {
   EXPECT_EQ(files.size(), 1u);
 }
 
-// Three ranks one after the other: what the first two send is there when rank 0 gathers.
+// Three ranks, one after the other: the messages of the first two exist when rank 0 gathers.
 TEST(Retro, bytes_do_not_depend_on_ranks) {
   const Corpus c;
   const NeighborSearch search{.database = c.database, .chunk_length = kChunk, .point_size = 64, .keep = 2};

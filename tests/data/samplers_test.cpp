@@ -37,7 +37,7 @@ TEST(SingleSampler, ranks_take_slices_of_each_chunk) {
 TEST(CyclicSampler, sharded_follows_the_formula) {
   SamplerConfig config{
       .type = SamplerType::cyclic, .total_samples = 23, .micro_batch_size = 2, .data_parallel_size = 3};
-  const i64 bucket = 23 / 6 * 2;  // 6 samples a rank, 3 batches an epoch
+  const i64 bucket = 23 / 6 * 2;  // 6 samples per rank, 3 batches per epoch
   for (i64 rank = 0; rank < 3; ++rank) {
     config.data_parallel_rank = rank;
     const std::vector<Indices> got = take(config, 7);

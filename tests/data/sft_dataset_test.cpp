@@ -14,7 +14,7 @@ namespace megalith {
 
 namespace {
 
-// The rule of first fit as it is said: each length into the first bin with room.
+// The definition of first fit: each length goes into the first bin with space.
 std::vector<std::vector<i32>> first_fit(const std::vector<i64>& lengths, i64 capacity) {
   std::vector<std::vector<i32>> bins;
   std::vector<i64> room;
@@ -27,7 +27,7 @@ std::vector<std::vector<i32>> first_fit(const std::vector<i64>& lengths, i64 cap
   return bins;
 }
 
-// Conversation i has 2 to 2 + `most` tokens 100 * i + k, of which the later half is learned.
+// Conversation i has 2 to 2 + `most` tokens 100 * i + k; the second half counts in the loss.
 std::shared_ptr<const Conversations> conversations(int count, int most) {
   auto c = std::make_shared<Conversations>();
   std::mt19937 random(5);
@@ -57,7 +57,7 @@ struct Sample {
   bool operator==(const Sample&) const = default;
 };
 
-// How often each conversation stands in the samples [begin, end); checks each place.
+// Counts each conversation in the samples [begin, end), and checks each position.
 std::vector<int> seen_in(const SftDataset& set, i64 begin, i64 end, const Conversations& c) {
   std::vector<int> seen(std::size_t(c.size()));
   for (i64 i = begin; i < end; ++i) {
@@ -115,7 +115,7 @@ TEST(SftDataset, each_epoch_holds_each_conversation_once_and_whole) {
   EXPECT_GT(double(r.tokens), 0.9 * double(epoch * 64));
 }
 
-// The order hangs on the seed alone, and each epoch has its own.
+// The order depends on the seed alone, and each epoch has its own.
 TEST(SftDataset, order) {
   const auto c = conversations(100, 20);
   const auto samples = [&](i64 seed, bool packing, i64 count) {
@@ -148,7 +148,7 @@ TEST(SftDataset, long_conversations) {
   const SftDataset skipped({{c, {0, 4}, 0}}, config, std::nullopt);
   EXPECT_EQ(seen_in(skipped, 0, skipped.size(), *c), (std::vector<int>{1, 1, 1, 0}));
   EXPECT_EQ(skipped.report().left_out, 1);
-  config.seq_length = 4, config.sft_too_long = DataConfig::TooLong::truncate;  // nothing learned is left of the last
+  config.seq_length = 4, config.sft_too_long = DataConfig::TooLong::truncate;  // the last one has no label left
   EXPECT_EQ(SftDataset({{c, {0, 4}, 0}}, config, std::nullopt).report().left_out, 1);
   try {
     SftDataset({{c, {3, 4}, 0}}, config, std::nullopt);
@@ -158,14 +158,14 @@ TEST(SftDataset, long_conversations) {
   }
 }
 
-// With weights an epoch has each file's share, and a file goes on where it was.
+// With weights an epoch has each file's share, and each file continues where it stopped.
 TEST(SftDataset, weights) {
   const auto a = conversations(30, 10), b = conversations(90, 10);
   DataConfig config = config_of(16);
   config.sft_packing = false;
   const SftDataset set({{a, {0, 30}, 3}, {b, {0, 90}, 1}}, config, 240);
   EXPECT_EQ(set.size(), 240);
-  const std::vector<int> seen = seen_in(set, 0, 240, *b);           // both files number from 0
+  const std::vector<int> seen = seen_in(set, 0, 240, *b);           // both files count from 0
   for (int i = 0; i < 30; ++i) EXPECT_GE(seen[std::size_t(i)], 6);  // a: 180 of 240 picks
   EXPECT_EQ(std::accumulate(seen.begin() + 30, seen.end(), 0) + std::accumulate(seen.begin(), seen.begin() + 30, 0),
             240);

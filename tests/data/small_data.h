@@ -1,4 +1,4 @@
-// Small datasets of which tests know all, and what they ask of texts.
+// Small datasets with known content, and checks of their text.
 #pragma once
 #include "data/loader.h"
 #include "tests/data/data_test_util.h"

@@ -1,4 +1,4 @@
-// Times of work beside lanes' transfers, and of measured transfers, by hand.
+// Times of work that overlaps lanes' transfers, and of measured transfers, computed by hand.
 #include "exec/sim/overlap.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ constexpr BesideFacts kBeside{.product = 1.25, .attention = 2, .memory = 4, .tra
 TEST(Overlap, work_is_slowed_as_long_as_a_transfer_goes_on_beside_it) {
   Overlap o(kBeside);
   const int ticket = o.begin(1, 2, true);
-  // The transfer takes 2 x 1.5 = 3 s beside 3 / 1.25 = 2.4 s of the product; 2.6 s of it are left.
+  // The transfer takes 2 x 1.5 = 3 s. Meanwhile 3 / 1.25 = 2.4 s of the product are done; 2.6 s remain.
   EXPECT_DOUBLE_EQ(o.work(5, Table::product), 3 + 2.6);
   EXPECT_DOUBLE_EQ(o.wait(ticket), 0);
   EXPECT_DOUBLE_EQ(o.work(5, Table::product), 5);
@@ -66,14 +66,15 @@ TEST(MeasuredTransfers, go_by_kind_ranks_and_lane) {
   EXPECT_DOUBLE_EQ(*clock.measured("all_gather", false, 5e7, 1e8, {0, 1}), 5e7 / 100e9);
   EXPECT_DOUBLE_EQ(*clock.measured("all_gather", false, 7.5e7, 1e8, {0, 1, 2, 3}), 7.5e7 / 50e9);
   EXPECT_DOUBLE_EQ(*clock.measured("all_gather", true, 7.5e7, 1e8, {0, 1, 2, 3}), 7.5e7 / 25e9);
-  // 50 and 500 us at 1 and 100 MB: between them their geometric mean, and no message is quicker than the smallest.
+  // 50 and 500 us at 1 and 100 MB: between these sizes times are interpolated geometrically. No message is faster
+  // than the smallest.
   EXPECT_NEAR(*clock.measured("all_gather", false, 5e6, 1e7, {0, 1}), std::sqrt(50e-6 * 500e-6), 1e-9);
   EXPECT_DOUBLE_EQ(*clock.measured("all_gather", false, 5e3, 1e4, {0, 1}), 50e-6);
   EXPECT_FALSE(clock.measured("all_reduce", false, 5e7, 1e8, {0, 1}));
   EXPECT_FALSE(clock.measured("all_gather", false, 5e7, 1e8, {0, 8})) << "in two nodes";
 }
 
-// A product beside a gather of known length, as a program.
+// A program with a product that overlaps a gather of known length.
 TEST(MeasuredTransfers, a_program_takes_its_product_slowed_by_the_gather_beside_it) {
   Graph g;
   g.mesh = make_mesh({.dp = 2});
@@ -96,7 +97,7 @@ TEST(MeasuredTransfers, a_program_takes_its_product_slowed_by_the_gather_beside_
       f.products = {{kind.form, kind.sizes, kind.work, 4e-3}};
     }
   const FactsClock clock(f);
-  // 4 ms x 2 (together) alone. The gather takes 4.5 ms beside it, in which 4.5 / 1.25 = 3.6 ms of them are done.
+  // 4 ms x 2 (together) alone. The gather takes 4.5 ms during it, so 4.5 / 1.25 = 3.6 ms of it are done meanwhile.
   const Estimate e = simulate(plan, p, clock);
   EXPECT_NEAR(e.total.seconds, 4.5e-3 + 8e-3 - 3.6e-3, 1e-9);
   EXPECT_NEAR(e.exposed, 0, 1e-12);

@@ -1,5 +1,5 @@
-// Pipeline schedules against a clock: none stands still, even stages lose what the formulas say, and a wrong list is
-// named.
+// Pipeline schedules with a simulated clock: none deadlocks, even stages have the bubble of the formulas, and an
+// invalid list is reported.
 #include "exec/sim/pipeline.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ std::string refusal(const PipelineSpec& spec, const std::vector<TaskList>& lists
 }  // namespace
 
 TEST(Pipeline, EvenStagesLoseWhatTheFormulasSay) {
-  // Sums of small integers: exact. Weights cheaper than, as dear as and dearer than input gradients.
+  // Sums of small integers are exact. Weight gradients are cheaper, equal to and more expensive than input gradients.
   for (const TaskCost& cost : {TaskCost{1, 1, 1}, TaskCost{3, 4, 2}, TaskCost{2, 2, 3}})
     for (const ScheduleSpec& spec : all_schedules()) {
       SCOPED_TRACE(text(spec));
@@ -54,7 +54,7 @@ TEST(Pipeline, EvenStagesLoseWhatTheFormulasSay) {
     }
 }
 
-// An evaluation: all ranks work from when the first micro-batch has reached them on.
+// In an evaluation all ranks work from the moment when the first micro-batch reaches them.
 TEST(Pipeline, ForwardsAloneLoseOnlyTheFilling) {
   for (const ScheduleSpec& spec : all_schedules())
     for (Send send : {Send::buffered, Send::rendezvous}) {
@@ -67,7 +67,7 @@ TEST(Pipeline, ForwardsAloneLoseOnlyTheFilling) {
     }
 }
 
-// Of any number of micro-batches, with the copies that ranks have for training.
+// For any number of micro-batches, with the slots that ranks have for training.
 TEST(Pipeline, ForwardsAloneNeverStandStill) {
   for (int stages = 2; stages <= 5; ++stages)
     for (int chunks = 1; chunks <= 3; ++chunks) {
@@ -98,8 +98,8 @@ TEST(Pipeline, NoneStandsStillWhateverTheSends) {
     }
 }
 
-// As they are run: of what a chunk sends a rank has as many copies as micro-batches of the chunk are in flight. A
-// transfer begins when the receiver is ready. That is room enough: no rank waits for it, in groups of any size.
+// With the real number of slots: for each value that a chunk sends, as many as micro-batches of the chunk in flight.
+// A transfer starts when the receiver is ready. These slots are enough: no rank waits for one, in groups of any size.
 TEST(Pipeline, NoneWaitsForACopyToBeTaken) {
   for (const ScheduleSpec& spec : all_schedules()) {
     SCOPED_TRACE(text(spec));
@@ -115,7 +115,7 @@ TEST(Pipeline, NoneWaitsForACopyToBeTaken) {
   }
 }
 
-// Nor stands still where stages and transfers differ as they like, in training or evaluation.
+// No deadlock either if stages and transfers have arbitrary times, in training or evaluation.
 TEST(Pipeline, CopiesSufficeWhateverTheTimes) {
   std::mt19937 random(17);
   const auto some = [&] { return double(random() % 8); };
@@ -133,8 +133,8 @@ TEST(Pipeline, CopiesSufficeWhateverTheTimes) {
   }
 }
 
-// Ranks that receive a gradient only when they come to its task wait for each other in larger groups: each has filled
-// its copies of what the other is to take.
+// Ranks that receive a gradient only at its task deadlock in larger groups: each has filled the slots that the other
+// must read.
 TEST(Pipeline, LargerGroupsStandStillWithoutReceivingAhead) {
   for (const ScheduleSpec& spec : {ScheduleSpec{2, 2, 8, 8}, ScheduleSpec{2, 3, 12, 6}, ScheduleSpec{4, 2, 16, 16}}) {
     PipelineSpec pipeline = even_pipeline(spec, {1, 1, 1});
@@ -179,7 +179,7 @@ TEST(Pipeline, TransfersOverlapComputeOrNot) {
   PipelineSpec pipeline = even_pipeline({2, 1, 1}, {1, 1, 1});
   pipeline.transfer = 2;
   EXPECT_EQ(run_pipeline(pipeline).seconds, 1 + 2 + 1 + 2 + 2 + 2);
-  // Many micro-batches: buffered transfers hide behind compute but for the ends, rendezvous ones never do.
+  // Many micro-batches: buffered transfers overlap compute except at the ends; rendezvous transfers never do.
   pipeline = even_pipeline({2, 1, 16}, {1, 1, 1});
   const double compute = run_pipeline(pipeline).seconds;
   pipeline.transfer = 0.25;
@@ -195,14 +195,15 @@ TEST(Pipeline, ASlowStageSetsThePace) {
   pipeline.costs[2][0] = {2, 2, 2};
   const PipelineRun run = run_pipeline(pipeline);
   EXPECT_EQ(run.busy, (std::vector<double>{96, 96, 192, 96}));
-  // Two forwards before it, one second's wait for the first gradient, two backwards after it.
+  // Two forwards before it, one second of waiting for the first gradient, two backwards after it.
   EXPECT_EQ(run.seconds, 2 + 192 + 1 + 2 * 2);
 }
 
 TEST(Pipeline, NamesStagesAndTasksThatWaitForEachOther) {
   const ScheduleSpec spec{2, 1, 2};
   auto lists = all_stages(spec);
-  // Stage 1 wants both micro-batches before it returns a gradient, stage 0 the gradient before the second.
+  // Stage 1 needs both micro-batches before it returns a gradient; stage 0 needs the gradient before the second
+  // micro-batch.
   lists[1] = {{Kind::forward, 0, 0}, {Kind::forward, 1, 0}, {Kind::backward, 0, 0}, {Kind::backward, 1, 0}};
   lists[0] = {{Kind::forward, 0, 0}, {Kind::backward, 0, 0}, {Kind::forward, 1, 0}, {Kind::backward, 1, 0}};
   EXPECT_EQ(refusal(even_pipeline(spec, {1, 1, 1}), lists),

@@ -10,9 +10,9 @@ namespace megalith::sim {
 
 namespace {
 
-constexpr Hardware kEven{"even", 1e9, 1e9, 1e30, 1e9, 0};  // a flop takes as long as a byte sent
+constexpr Hardware kEven{"even", 1e9, 1e9, 1e30, 1e9, 0};  // a flop takes as long as one byte of transfer
 
-// Weights gathered on a lane beside `products` products, by the first micro-batch alone.
+// Weights are gathered on a lane during `products` products, in the first micro-batch only.
 Plan gathering(int products) {
   Graph g;
   g.mesh = make_mesh({2, 1, 1, 1});

@@ -1,4 +1,4 @@
-// The ledger's sums: by a clock of the test's own, and of files that kills and users have left in any state.
+// The ledger's sums, with a clock of the test, and for files that kills and users have damaged.
 #include "goodput/ledger.h"
 
 #include <gtest/gtest.h>
@@ -63,8 +63,8 @@ TEST_F(LedgerFile, EachSecondOfARunIsInOneState) {
             "save_stall 5.0, lost 0.0, restart 0.0, idle 0.0");
 }
 
-// Two starts are killed, one is ended in order. The second goes on from iteration 4 of the first, the third begins
-// anew.
+// Two starts are killed, one ends normally. The second resumes from iteration 4 of the first; the third starts from
+// the beginning.
 TEST_F(LedgerFile, WhatALaterStartMakesAgainIsLost) {
   const auto steps = [&](Ledger& ledger, i64 from, i64 to) {
     for (i64 i = from + 1; i <= to; ++i) now_ += 1, ledger.finish_step(i, 0);
@@ -130,7 +130,7 @@ TEST_F(LedgerFile, StaysSmall) {
   EXPECT_NEAR(read().wall(), 100'000, 1e-3);
 }
 
-// A clock that is set back must not make time negative.
+// If the clock is set back, no time may be negative.
 TEST_F(LedgerFile, AClockSetBackTakesNothing) {
   put("{\"event\":\"start\",\"at\":1700009990,\"iteration\":0}\n{\"event\":\"end\",\"at\":1700009995,\"iteration\":3}"
       "\n");
@@ -139,7 +139,7 @@ TEST_F(LedgerFile, AClockSetBackTakesNothing) {
   EXPECT_DOUBLE_EQ(ledger.total().wall(), 1);
 }
 
-// What cannot be written comes with a later record; and between records the file is not held open.
+// Lines that cannot be written come with a later record. Between records the file is closed.
 TEST_F(LedgerFile, RecordsThatCannotBeWrittenAreNotLost) {
   Ledger ledger = begin(0);
   ledger.start(0);

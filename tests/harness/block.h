@@ -7,7 +7,7 @@
 
 namespace megalith::harness {
 
-// The row-major place of an element.
+// The row-major index of an element.
 inline i64 flat(const Shape& shape, const std::vector<i64>& at) {
   i64 out = 0;
   for (size_t d = 0; d < shape.size(); ++d) out = out * shape[d] + at[d];
@@ -41,7 +41,7 @@ class Block {
     }
   }
 
-  // Where a global element lies in the block; -1 if it does not.
+  // The local index of a global element; -1 if the block does not have it.
   i64 find(const std::vector<i64>& global) const {
     i64 out = 0;
     for (size_t d = 0; d < held_.size(); ++d) {
@@ -53,7 +53,7 @@ class Block {
   }
 
  private:
-  std::vector<std::vector<i64>> held_, place_;  // by dim: global by local, local by global
+  std::vector<std::vector<i64>> held_, place_;  // by dim: global from local, local from global
 };
 
 }  // namespace megalith::harness

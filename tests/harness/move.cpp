@@ -8,7 +8,7 @@ namespace megalith::harness {
 
 namespace {
 
-// One group of ranks: what each held, and how a rank's new element comes from it.
+// One group of ranks: the blocks of its members, and the rule for a rank's new element.
 class Group {
  public:
   Group(const Mesh& mesh, const Relayout& op, const Type& from, const std::vector<int>& ranks, const Blocks& xs)

@@ -1,4 +1,4 @@
-// A relayout between ranks, carried out on all of them at once, by what the types say each rank holds.
+// Performs a relayout on all ranks of a test, from the types before and after.
 #pragma once
 #include "graph/relayout_op.h"
 #include "tests/harness/tensor.h"

@@ -1,4 +1,4 @@
-// Packed bytes for tests, made by the libraries of the formats.
+// Compressed bytes for tests, made by the formats' own libraries.
 #pragma once
 #include <zlib.h>
 #include <zstd.h>

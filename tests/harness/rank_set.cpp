@@ -24,7 +24,7 @@ void RankSet::run(const std::string& name, bool first) {
     if (fault_ && fault_(*this, program, instructions[i])) continue;
     if (const auto* op = instructions[i].op.get_if<Relayout>())
       relayout(program, instructions[i], *op);
-    else if (!instructions[i].op.get_if<Wait>())  // lanes do their work at once here
+    else if (!instructions[i].op.get_if<Wait>())  // lanes do their work immediately here
       for (auto& rank : ranks_) rank->run_instruction(program, int(i), first);
   }
 }

@@ -1,5 +1,5 @@
-// All ranks of a small mesh in one process: one CPU executor a rank, instruction by instruction, relayouts by index
-// arithmetic.
+// All ranks of a small mesh in one process: one CPU executor for each rank, instruction by instruction. Relayouts are
+// index arithmetic.
 #pragma once
 #include <functional>
 #include <memory>
@@ -16,7 +16,7 @@ Plan plan_graph(const Graph& g);
 
 class RankSet {
  public:
-  // A deliberate fault: may do the work of an instruction its own way, and then says true.
+  // An injected fault: if it performs the instruction itself, it returns true.
   using Fault = std::function<bool(RankSet&, int program, const Instruction&)>;
 
   explicit RankSet(Plan plan, Fault fault = {});
@@ -27,7 +27,7 @@ class RankSet {
   Tensor read(const std::string& leaf);
   Tensor output(const std::string& program, const std::string& name);
 
-  // For faults: what each rank holds in a buffer, and running a node's kernel as if a rank stood elsewhere.
+  // For faults: a rank's content of a buffer, and running a node's kernel with the coordinates of another rank.
   Blocks blocks(int program, int buffer);
   void set_blocks(int program, int buffer, const Blocks& blocks);
   void run_at(int program, const Instruction& in, const std::function<Coord(Coord)>& where);

@@ -58,7 +58,7 @@ Blocks place(const Mesh& mesh, const Type& type, const Tensor& logical, u64 seed
   return out;
 }
 
-// Where ranks hold candidates for a maximum, all get the maximum.
+// If ranks hold candidates for a maximum, all get the maximum.
 static void take_maxima(const Mesh& mesh, const Type& type, Blocks& blocks) {
   if (type.layout.max.empty()) return;
   for (const std::vector<int>& group : mesh.groups(type.layout.max)) {
@@ -73,7 +73,7 @@ Tensor assemble(const Mesh& mesh, const Type& type, const Blocks& given) {
   Blocks blocks = given;
   take_maxima(mesh, type, blocks);
   Tensor out = filled(type.shape, 0);
-  std::map<Coord, int> first;  // by the coordinate on the axes where ranks hold different things
+  std::map<Coord, int> first;  // by the coordinate on the axes on which ranks differ
   for (int r = 0; r < mesh.num_ranks(); ++r) {
     Coord key = mesh.coord(r);
     for (Axis a : kAllAxes) {

@@ -1,5 +1,4 @@
-// Logical arrays and the blocks of them that ranks hold. Everything is f64 here, integers too; buffers are converted on
-// the way in and out.
+// Logical arrays and the ranks' blocks of them. Everything here is f64, including integers; buffers are converted.
 #pragma once
 #include <string>
 #include <vector>
@@ -20,17 +19,17 @@ Tensor filled(const Shape& shape, double value);
 Tensor random_tensor(const Shape& shape, u64 seed);               // standard normal
 Tensor random_integers(const Shape& shape, i64 below, u64 seed);  // 0 .. below - 1
 
-// The largest absolute difference; infinite if the shapes differ or an element is not a number.
+// The largest absolute difference; infinite if the shapes differ or an element is NaN.
 double max_difference(const Tensor& a, const Tensor& b);
 double norm(const Tensor& a);
 
-// The ranks' blocks of a logical array. A partial sum gets random terms that add up to it.
+// The ranks' blocks of a logical array. For Partial, random terms that sum to it.
 Blocks place(const Mesh& mesh, const Type& type, const Tensor& logical, u64 seed = 7);
 
-// The logical array that blocks stand for. Error if replicas (Same, Copy) differ in a bit.
+// The logical array of the blocks. Error if replicas (Same, Copy) differ in a bit.
 Tensor assemble(const Mesh& mesh, const Type& type, const Blocks& blocks);
 
-// A buffer's bytes as numbers and back. Element types: f32, f64, bf16, i32, i64.
+// Converts between a buffer's bytes and numbers. Element types: f32, f64, bf16, i32, i64.
 std::vector<double> from_bytes(DType dtype, const std::byte* data, i64 n);
 void to_bytes(DType dtype, const std::vector<double>& v, std::byte* data);
 

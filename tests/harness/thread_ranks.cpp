@@ -55,7 +55,7 @@ class ThreadRanks final : public Ranks {
   }
 
   int exchange(int tag, std::span<const Piece> sends, std::span<const Piece> receives) override {
-    // What is received may arrive before anything has left: a message must not lie where another one lands.
+    // A message may arrive before this rank's sends have left, so buffers must not overlap: a test would see this fill.
     for (const Piece& p : receives)
       if (p.peer != rank()) std::memset(p.data, 0xa5, size_t(p.bytes));
     for (const Piece& p : sends) put(p.peer, tag, p.data, size_t(p.bytes));
@@ -92,7 +92,7 @@ class ThreadRanks final : public Ranks {
 
   Shared& shared_;
   Place place_;
-  // Messages between two ranks on a tag are numbered in the order of exchange() on both sides.
+  // Messages between two ranks with the same tag are numbered in the order of exchange() on both sides.
   struct Expected {
     Piece piece;
     int tag, number;

@@ -1,5 +1,4 @@
-// Ranks that are threads of one process: the same interface as MPI's, so that what runs between ranks can be tested
-// without a launcher.
+// Ranks that are threads of one process, with MPI's interface: communication can be tested without a launcher.
 #pragma once
 #include <functional>
 
@@ -7,8 +6,8 @@
 
 namespace megalith::harness {
 
-// Calls f on `n` threads at once, each with its own rank. What one throws is thrown here; the others' waits then end
-// with an error too.
+// Calls f on `n` threads at the same time, each with its own rank. If one throws, the others' waits end with an
+// error, and the exception is rethrown here.
 void run_ranks(int n, const std::function<void(Ranks&)>& f);
 
 }  // namespace megalith::harness

@@ -1,4 +1,4 @@
-// A backend that is another one but for what a test changes.
+// Wraps a backend, so that a test can change a part of it.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// An interpreter that is another one but for what a test changes.
+// Wraps an interpreter, so that a test can change a part of it.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// Planted faults do what they say, on the rank and in the iteration that they name, and are refused unless allowed.
+// Injected faults have their effect on the named rank and iteration, and are refused unless allowed.
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -45,7 +45,7 @@ TEST_F(PlantedFaults, EndTheProcess) {
   EXPECT_NE(term.out.find("after receiving SIGTERM"), std::string::npos) << term.out;
 }
 
-// The first step behind a flip tells other numbers, and those before it the same.
+// The first step after a bit flip has other results, and earlier steps have the same.
 TEST_F(PlantedFaults, FlipBits) {
   const auto told = [&](const std::string& faults) {
     const std::string file = *this / ("m" + std::to_string(files_++) + ".jsonl");
@@ -56,10 +56,10 @@ TEST_F(PlantedFaults, FlipBits) {
     return digits(file);
   };
   const auto usual = told("");
-  EXPECT_EQ(told("flip@0:9:weight"), usual);  // allowed, and never comes
+  EXPECT_EQ(told("flip@0:9:weight"), usual);  // allowed, but its iteration never comes
   struct Flip {
     const char* what;
-    int loss, grad_norm;  // the first iterations that tell another one
+    int loss, grad_norm;  // the first iterations with other results
   };
   for (const Flip& f : {Flip{"weight:bit=24:element=3104", 2, 2},
                         {"grad:bit=24:element=3104", 3, 2},
@@ -75,7 +75,7 @@ TEST_F(PlantedFaults, FlipBits) {
   }
 }
 
-// A rank that is slow by itself: --log-straggler sees its own work, and not the waiting of the other.
+// A slow rank: --log-straggler shows its own work, not the other rank's wait.
 TEST_F(PlantedFaults, SlowDownARank) {
   if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
   const Ran ran = run("slow@1:1:20:steps=4", "--log-straggler --log-interval 4 --global-batch-size 4", {.ranks = 2});

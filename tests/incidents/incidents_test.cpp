@@ -1,4 +1,4 @@
-// NaN and spikes, planted or in the data, are traced to rank, layer, tensor and document, and change no weight.
+// NaN and spikes, injected or from the data, are traced to rank, layer, tensor and document. No weight changes.
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// Documents of one letter each: document d is 40 times the letter '!' + d.
+// Documents of one letter each: document d is the letter '!' + d, 40 times.
 constexpr int kDocuments = 60, kFirst = '!';
 
 class Incidents : public Workshop {
@@ -42,7 +42,7 @@ struct Planting {
   int rank, layer, position, row, micro_batch;
 };
 
-// Each is planted in an iteration of its own, from the second on.
+// Each fault is injected in its own iteration, from the second on.
 void expect_named(const json& found, const Planting& p, const std::string& data) {
   ASSERT_TRUE(found.is_object()) << p.tensor;
   const json& first = found["first_non_finite"];
@@ -55,7 +55,7 @@ void expect_named(const json& found, const Planting& p, const std::string& data)
   EXPECT_EQ(first["row"], p.row) << p.tensor;
   EXPECT_EQ(found["kind"], "not finite");
   EXPECT_EQ(found["decision"], "skipped");
-  // What the model was fed there says which document it is; the file says the same at the bytes that are named.
+  // The model's input identifies the document; the file has the same text at the reported bytes.
   ASSERT_TRUE(first.contains("document")) << p.tensor << first;
   const int document = first["document"]["document"], token = first["token"];
   if (token < kFirst + kDocuments) EXPECT_EQ(document, token - kFirst) << p.tensor;
@@ -125,7 +125,7 @@ class Layouts : public Incidents, public testing::WithParamInterface<const char*
 TEST_P(Layouts, NameTheRank) {
   if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
   const std::string data = letters(), flags = GetParam();
-  const bool stages = flags.find("pipeline") != std::string::npos;  // layer 1 is rank 1's
+  const bool stages = flags.find("pipeline") != std::string::npos;  // layer 1 is on rank 1
   const std::vector<Planting> plantings = {{"layers.1.mlp.activate.0", 1, 1, 12, 1, 1},
                                            {"layers.0.attention.einsum.0", 0, 0, 25, 0, 0},
                                            {"backward.layers.1.mlp.activate_grad.0", 1, 1, 5, 0, 0},
@@ -140,7 +140,7 @@ TEST_P(Layouts, NameTheRank) {
 INSTANTIATE_TEST_SUITE_P(Two, Layouts,
                          testing::Values("", "--tensor-model-parallel-size 2", "--pipeline-model-parallel-size 2"));
 
-// Ranks with experts have room for more rows than there are: what nobody wrote is not taken for a number.
+// Ranks with experts have buffers for more rows than are used; unwritten rows must not be checked.
 TEST_F(Incidents, LookAtRowsThatAreThere) {
   if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
   const std::string data = letters();
@@ -154,7 +154,7 @@ TEST_F(Incidents, LookAtRowsThatAreThere) {
   expect_all_named(plantings, data, [&](int i) { return incident(i); });
 }
 
-// A weight that is not finite is the cause, and no document.
+// The cause is a non-finite weight, not a document.
 TEST_F(Incidents, NameTheWeight) {
   const Ran ran = megalith(run(letters(),
                                "--train-iters 3 --save-interval 3 --inject-allowed --inject "
@@ -166,8 +166,7 @@ TEST_F(Incidents, NameTheWeight) {
   EXPECT_FALSE(std::filesystem::exists(*this / "save/iter_0000003"));
 }
 
-// A step that is skipped, and run again to find out why, leaves nothing behind: neither in random numbers nor in what
-// is counted from step to step.
+// A skipped step that runs again for diagnosis has no side effects: neither on random numbers nor on counters.
 class Traces : public Incidents, public testing::WithParamInterface<const char*> {};
 
 TEST_P(Traces, AreNotLeft) {
@@ -191,7 +190,7 @@ INSTANTIATE_TEST_SUITE_P(Kept, Traces,
                                          "--moe-router-enable-expert-bias",
                                          "--fp8-format hybrid --fp8-recipe delayed"));
 
-// Weights and moments behind the skipped step are those before it.
+// After the skipped step weights and moments are as before it.
 TEST_F(Incidents, ChangeNoWeight) {
   const std::string data = letters();
   must(run(data, "--train-iters 3 --save-interval 1 --inject-allowed --inject nan@0:3:head.einsum.0"));
@@ -202,7 +201,7 @@ TEST_F(Incidents, ChangeNoWeight) {
   EXPECT_EQ(other.exit_code, 1) << other.out;
 }
 
-// Documents of one letter are learned soon; a document of others is a spike, wherever it comes.
+// The model soon learns documents of one letter. A document with other letters is then a spike, in any position.
 TEST_F(Incidents, TellSpikesFromData) {
   std::string text;
   for (int d = 0; d < 120; ++d) {
@@ -228,7 +227,7 @@ TEST_F(Incidents, TellSpikesFromData) {
   EXPECT_NE(slurp(*this / "m.jsonl").find("\"grad_norm_spikes\":"), std::string::npos);
 }
 
-// The mean of the ranks' losses is the loss: each has as many tokens.
+// The mean of the ranks' losses is the loss, because each has the same number of tokens.
 TEST_F(Incidents, RanksTellTheirLosses) {
   if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
   const Ran ran = megalith(run(letters(), "--train-iters 2 --save-interval 2 --global-batch-size 8 --log-rank-losses"),
@@ -238,7 +237,7 @@ TEST_F(Incidents, RanksTellTheirLosses) {
   const double one = last_number(ran.out, "| data-parallel rank 1 "), loss = last_number(ran.out, "| lm loss: ");
   EXPECT_GT(zero, 0) << ran.out;
   EXPECT_NE(zero, one);
-  EXPECT_NEAR((zero + one) / 2, loss, 1e-5 * loss);  // six digits are told
+  EXPECT_NEAR((zero + one) / 2, loss, 1e-5 * loss);  // six digits are printed
 }
 
 TEST_F(Incidents, IterationsAreLeftOut) {

@@ -1,4 +1,4 @@
-// What is a spike and what is not, and which rank's loss leaves the others.
+// Spikes are detected and others are not; a rank whose loss differs from the others is reported.
 #include "observe/spike_detector.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(SpikeDetector, NeedsBothMeasures) {
   EXPECT_EQ(d.usual().median, 10);
   EXPECT_EQ(d.usual().deviation, 1);
 
-  SpikeDetector even(10);  // deviations of 0: what is 1.5 times the median counts
+  SpikeDetector even(10);  // deviations of 0: only the factor of 1.5 counts
   for (int i = 0; i < 20; ++i) even.look(10);
   EXPECT_FALSE(even.look(14.9));
   EXPECT_TRUE(even.look(15.1));

@@ -1,4 +1,5 @@
-// The blocks of times are what Megatron's own timers print (megatron/core/timers.py), and its names are read.
+// The blocks of times equal the output of Megatron's own timers (megatron/core/timers.py), and its names are
+// accepted.
 #include "observe/timing_block.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Reads a page as a strict parser would: every tag that is opened is closed, in order, and no text holds a bare "<".
+// Reads a page like a strict parser: each open tag is closed, in order, and no text has an unescaped "<".
 #pragma once
 #include <string>
 #include <vector>
@@ -6,9 +6,9 @@
 namespace megalith::report {
 
 struct ReadPage {
-  std::string mistake{};               // the first; empty: none
-  std::vector<std::string> urls{};     // of attributes that load something, and of url() and @import
-  std::vector<std::string> scripts{};  // tags that would run something
+  std::string mistake{};               // the first error; empty: none
+  std::vector<std::string> urls{};     // attributes that load resources, url() and @import
+  std::vector<std::string> scripts{};  // tags that would execute code
 };
 ReadPage read_page(const std::string& html);
 

@@ -1,5 +1,5 @@
-// The page of a run: its numbers are the file's, it loads nothing, it is small, and nothing in a run's folder breaks
-// it.
+// The page of a run: its numbers are those of the files, it loads no resources, it is small, and no content of a
+// run's folder breaks it.
 #include "report/report.h"
 
 #include <fmt/core.h>
@@ -17,7 +17,7 @@
 namespace megalith::report {
 namespace {
 
-// Metrics lines of a run whose loss falls, with a spike, a value that is not finite, and validation.
+// Metrics lines of a run with a falling loss, a spike, a non-finite value, and validation.
 std::string some_metrics(i64 lines) {
   std::mt19937 random(5);
   std::string out;
@@ -54,7 +54,7 @@ std::vector<std::string> row_of(const std::string& html, const std::string& metr
 
 class Report : public Folder {
  protected:
-  // The page of what is in the folder, which must be well formed and load nothing.
+  // The page of the folder. It must be well formed and load no resources.
   std::string page() const {
     const std::string html = html_report(read_run(dir()));
     expect_sound(html);
@@ -141,7 +141,7 @@ TEST_F(Report, TellsTimesIncidentsSavesAndArguments) {
   EXPECT_NE(html.find("data_path <b>[&#39;./a &lt;b&gt;&#39;]</b>"), std::string::npos);
 }
 
-// Each of these is a run's folder that something went wrong in.
+// Each is a run's folder with a defect.
 TEST_F(Report, ReadsWhateverIsThere) {
   EXPECT_NE(page().find("no metrics file was found"), std::string::npos) << "an empty folder";
   const std::string whole = some_metrics(30);
@@ -164,7 +164,7 @@ TEST_F(Report, ReadsWhateverIsThere) {
   for (int i = 0; i < 3000; ++i) many += fmt::format(",\"loss_{}\":{}", i, i);
   files.push_back(many + "}\n");
   std::mt19937 random(3);
-  for (int i = 0; i < 40; ++i) {  // the file with bytes changed
+  for (int i = 0; i < 40; ++i) {  // the file with changed bytes
     std::string text = whole;
     for (int k = 0; k < 30; ++k) text[random() % text.size()] = char(random());
     files.push_back(text);

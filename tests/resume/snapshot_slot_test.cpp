@@ -1,4 +1,4 @@
-// A snapshot in a memory file: what is read is what was written, and no bit of it changes unseen.
+// A snapshot in a memory file: it reads back as written, and every flipped bit is detected.
 #include "resume/snapshot_slot.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ class SnapshotSlot : public ::testing::Test {
     };
     write_snapshot(file_.fd(), manifest(iteration), tensors, threads);
   }
-  // All that is there, as a start takes it.
+  // Reads and verifies everything, as a start does.
   std::optional<Snapshot> checked(int threads = 1) const {
     auto s = read_snapshot(file_.fd());
     if (s) check_snapshot(*s, threads);
@@ -68,12 +68,12 @@ TEST_F(SnapshotSlot, HoldsNothingAtFirst) { EXPECT_FALSE(read_snapshot(file_.fd(
 TEST_F(SnapshotSlot, GivesBackTheNewest) {
   write(3);
   expect_written(*checked(), 3);
-  far_ = numbers(400, 9);  // what the longer one before has left is no part of it
+  far_ = numbers(400, 9);  // bytes of the previous, longer snapshot are not part of it
   write(5);
   expect_written(*checked(), 5);
 }
 
-// Chunks of 4 MiB, written and compared by several threads.
+// Several threads write and verify chunks of 4 MiB.
 TEST_F(SnapshotSlot, IsWrittenBySeveralThreads) {
   far_ = numbers((40 << 20) / sizeof(float) + 11, 1);
   write(2, 4);
@@ -82,7 +82,7 @@ TEST_F(SnapshotSlot, IsWrittenBySeveralThreads) {
   EXPECT_NE(error_of([&] { (void)checked(4); }).find("tensor far, chunk 8"), std::string::npos);
 }
 
-// Memory that is taken ahead holds no snapshot, and the first one finds it there.
+// Preallocated memory has no snapshot, and the first snapshot uses it.
 TEST_F(SnapshotSlot, HasRoomAheadOfTheFirst) {
   constexpr i64 kBytes = (i64{9} << 20) + 5;
   const std::atomic<bool> is_over = false;
@@ -95,7 +95,7 @@ TEST_F(SnapshotSlot, HasRoomAheadOfTheFirst) {
   far_ = numbers((8 << 20) / sizeof(float), 2);
   write(4, 3);
   expect_written(*checked(3), 4);
-  make_slot_room(file_.fd(), 2 * kBytes, 3, is_over);  // a slot in use stays as it is
+  make_slot_room(file_.fd(), 2 * kBytes, 3, is_over);  // a slot with a snapshot is unchanged
   expect_written(*checked(3), 4);
 }
 
@@ -116,7 +116,7 @@ TEST_F(SnapshotSlot, NoFlippedBitIsRead) {
     flip(bit);
   }
   EXPECT_EQ(noticed, 500);
-  for (const i64 byte : {0, 39, 40, 63, 204, 255, 4256, 4287}) {  // the head's, behind it, between blocks
+  for (const i64 byte : {0, 39, 40, 63, 204, 255, 4256, 4287}) {  // in the head, after it, and between blocks
     flip(8 * byte + 7);
     EXPECT_NE(error_of([&] { (void)checked(); }).find("a snapshot in memory is damaged"), std::string::npos) << byte;
     flip(8 * byte + 7);
@@ -124,7 +124,7 @@ TEST_F(SnapshotSlot, NoFlippedBitIsRead) {
   expect_written(*checked(), 3);
 }
 
-// Memory that the system does not give is an error, with no snapshot left there.
+// If the system has no memory, the write is an error and the slot is empty.
 TEST_F(SnapshotSlot, IsGoneWhereMemoryIsShort) {
   write(3);
   seal(F_SEAL_GROW);
