@@ -1,4 +1,4 @@
-// Plans for tokenizers that are not here: the vocabulary of a public model, by its name, or none.
+// Plans for tokenizers without files: the vocabulary of a public model by its name, or none.
 #include "workshop.h"
 
 namespace megalith::test {
@@ -41,7 +41,7 @@ TEST_F(AbsentTokenizer, HasTheVocabularyOfItsModel) {
   }
 }
 
-// A name that only looks like a model's, and types that have several vocabularies.
+// A name that only resembles a model's, and types with several vocabularies.
 TEST_F(AbsentTokenizer, IsNotGuessed) {
   for (const char* tokenizer :
        {"HuggingFaceTokenizer --tokenizer-model Qwen/Qwen3.5-9B",

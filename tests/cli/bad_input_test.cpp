@@ -1,4 +1,4 @@
-// Every mistake is one line that names it, within two seconds of work; nothing crashes or hangs.
+// Every mistake gives one line that names it, within two seconds; nothing crashes or hangs.
 #include <filesystem>
 
 #include "workshop.h"
@@ -14,7 +14,7 @@ class BadInput : public Workshop {
     SCOPED_TRACE(flags);
     expect_refused(pretrain("--train-iters 3 --split 80,10,10 " + flags), part);
   }
-  // In an answer of several lines.
+  // For an answer of several lines.
   void tells(const Ran& ran, const std::string& part) {
     EXPECT_EQ(ran.exit_code, 1) << ran.out;
     EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
@@ -57,7 +57,7 @@ TEST_F(BadInput, Flags) {
   EXPECT_EQ(megalith("trian").exit_code, 2);
 }
 
-// Whatever a word holds, what is said about it is one line.
+// Whatever an argument contains, the message is one line.
 TEST_F(BadInput, LineBreaksInWords) {
   tells(run_program("megalith", {"pretrain-gpt", "--num-layers", "2\n3"}), "'2\\n3' is not a whole number");
   expect_refused(run_program("megalith", {"inspect", "a\nb"}), "a\\nb is not there");
@@ -128,11 +128,11 @@ TEST_F(BadInput, Sizes) {
   refuses("--vocab-size 1000000000000", "no micro-batch size fits");
   refuses("--seq-length 1000000000", "no micro-batch size fits");
   refuses("--micro-batch-size 1048576", "--micro-batch-size ");
-  refuses("--micro-batch-size 1000000000000", " fits");  // its divisors are not looked for one by one
+  refuses("--micro-batch-size 1000000000000", " fits");  // without a search for its divisors
   refuses("--num-layers 16 --hidden-size 256 --micro-batch-size 262144", " fits");
 }
 
-// What it proposes does fit.
+// The proposed value is valid.
 TEST_F(BadInput, ProposedMicroBatchIsPlannable) {
   const Ran ran = megalith(pretrain("--train-iters 1 --split 80,10,10 --micro-batch-size 1048576 --num-layers 4"));
   expect_refused(ran, " fits");
@@ -189,7 +189,7 @@ TEST_F(BadInput, EmptyDocuments) {
   refuses("--split 100,0,0 --data-path " + *this / "blank_text_document", "blank_text_document");
 }
 
-// Found while reading: the error names file, document and token, and the steps done are saved.
+// An error during a read: it names file, document and token, and the completed steps are saved.
 TEST_F(BadInput, TokensOutsideTheVocabulary) {
   std::string bin = slurp(data() + ".bin");
   const std::string damaged = *this / "damaged";
@@ -229,7 +229,7 @@ TEST_F(BadInput, Preprocessing) {
   expect_refused("preprocess-data --tokenizer-type GPT2BPETokenizer --output-prefix y --input " + *this / "fine.txt",
                  "--vocab-file");
   for (const auto& entry : fs::directory_iterator(fs::path(*this / "x").parent_path()))
-    EXPECT_FALSE(entry.path().filename().string().starts_with("out")) << entry.path();  // nothing half-written stays
+    EXPECT_FALSE(entry.path().filename().string().starts_with("out")) << entry.path();  // no incomplete file stays
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// pretrain-bert as a user runs it: training, resuming, ranks' worth of losses, masks filled in, formats.
+// pretrain-bert as a user runs it: training, resuming, losses on several ranks, filling of masks, formats.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class BertRuns : public Workshop {
            "--eval-iters 2 --eval-interval 100 " +
            more;
   }
-  // A vocabulary of words, and a corpus whose documents are lines of short sentences in it.
+  // A vocabulary of words, and a corpus whose documents are lines of short sentences with these words.
   std::string vocabulary() {
     const char* words[] = {"red",    "green", "blue", "fox", "dog", "cat", "runs",
                            "sleeps", "eats",  "a",    "the", ".",   "##s"};
@@ -111,7 +111,7 @@ TEST_F(BertRuns, ReadsWordsAndFillsMasks) {
   expect_refused(fill("no mask"), "--prompt has no [MASK]");
   const Ran listed = fill("[MASK] fox [MASK] .", {"--top-k", "100"});  // the whole vocabulary
   EXPECT_EQ(std::ranges::count(listed.out, ','), 2 * 17) << listed.out;
-  // A model with more ids than its tokenizer has tokens: only those are told.
+  // A model with more ids than its tokenizer has tokens: only real tokens are shown.
   const Ran fewer = fill("a [MASK]", {"--top-k", "100", "--load", golden("bert")});
   EXPECT_EQ(fewer.exit_code, 0) << fewer.err;
   EXPECT_EQ(std::ranges::count(fewer.out, ','), 17) << fewer.out;
@@ -125,15 +125,15 @@ TEST_F(BertRuns, GoesToOtherFormatsAndBack) {
     const std::string there = *this / format, back = there + "-back";
     must("convert --load " + *this / "ck" + " --to " + format + " --save " + there);
     must("convert --load " + there + " --to native --save " + back);
-    // Optimizer state does not go to Hugging Face.
+    // Optimizer state is not written to Hugging Face files.
     const Ran ran = megalith("inspect --diff " + *this / "ck" + " " + back);
-    // What is equal is not listed.
+    // Equal tensors are not listed.
     EXPECT_EQ(("\n" + ran.out).find("\nencoder.layers.0.mlp.linear_fc1.weight"), std::string::npos) << ran.out;
     must("evaluate --device cpu --mock-data --load " + back + " --eval-iters 1 --micro-batch-size 4");
   }
 }
 
-// A Hugging Face directory with a vocab.txt alone names its tokenizer.
+// A Hugging Face directory with only a vocab.txt determines its tokenizer.
 TEST_F(BertRuns, FillsMasksOfAnExport) {
   for (const char* type : {"BertWordPieceLowerCase", "BertWordPieceCase"}) {
     const std::string run = *this / type, words = fmt::format(" --tokenizer-type {} --vocab-file ", type);

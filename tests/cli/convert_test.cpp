@@ -1,4 +1,4 @@
-// Checkpoints in Megatron's format from training, `inspect`, and conversions that never hold the model.
+// Checkpoints in Megatron's format from training, `inspect`, and conversions that never hold the whole model.
 #include <filesystem>
 #include <fstream>
 
@@ -21,7 +21,7 @@ class Formats : public Workshop {
   }
 };
 
-// What is resumed from torch_dist goes on as what is resumed from our own format.
+// A run resumed from torch_dist continues like one resumed from the native format.
 TEST_F(Formats, TrainingGoesOnFromTorchDist) {
   for (const char* format : {"native", "torch_dist"}) {
     const std::string dir = *this / format;
@@ -65,9 +65,9 @@ TEST_F(Formats, Inspect) {
   expect_refused("inspect " + *this / "nothing", "is not there");
   expect_refused("inspect " + *this / "ck" + " --tensor x", "no tensor x");
   expect_refused("inspect", "nothing to look at");
-  // Damage is told, never stepped over.
+  // Damage is always reported.
   std::string shard = slurp(*this / "ck/iter_0000004/shard_00000.safetensors");
-  shard[shard.size() / 4] ^= 1;  // behind the header, and in weights: evaluate reads no moments
+  shard[shard.size() / 4] ^= 1;  // after the header, and in weights: evaluate reads no moments
   spit(*this / "ck/iter_0000004/shard_00000.safetensors", shard);
   expect_refused("inspect " + *this / "ck", "wrong checksum; tensor ");
   const std::string whole = *this / "ck/iter_0000002", load = " --load " + *this / "ck";
@@ -86,7 +86,7 @@ TEST_F(Formats, Inspect) {
   must("convert --to hf --ckpt-step 2 --load " + *this / "ck" + " --save " + *this / "hf");
 }
 
-// Whoever made a file named its tensors: what would steer a terminal is shown as text.
+// Tensor names in a file may be anything: control characters are shown as text.
 TEST_F(Formats, NamesAreShownAsText) {
   const float x = 1;
   const std::string name = "a\nb\x1b[2J";
@@ -99,7 +99,7 @@ TEST_F(Formats, NamesAreShownAsText) {
   }
 }
 
-// Two models of a complex tensor each: nobody can say that they are the same.
+// Two models with a complex tensor each: they cannot be compared.
 TEST_F(Formats, WhatCannotBeComparedIsNotEqual) {
   for (const char* name : {"a", "b"}) {
     const std::string header = R"({"x":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}})";
@@ -129,7 +129,7 @@ TEST_F(Formats, FlagsWithoutEffectAreRefused) {
   fs::create_directories(*this / "empty");
   expect_refused("convert --to hf --load " + ck + out + "hf --tokenizer-dir " + *this / "empty",
                  "holds none of tokenizer.json");
-  fs::create_directories(*this / "there");  // what was there stays
+  fs::create_directories(*this / "there");  // existing content stays
   for (const char* to : {"new/a/b", "there"})
     expect_refused("convert --to hf --family gpt2 --load " + ck + " --save " + *this / to, "gpt2");
   EXPECT_FALSE(fs::exists(*this / "new"));
@@ -148,10 +148,10 @@ TEST_F(Formats, FlagsWithoutEffectAreRefused) {
   expect_refused(run("--train-iters 2 --non-persistent-global-ckpt-dir " + ck), "without --non-persistent-ckpt-type");
 }
 
-// A model of a few hundred megabytes goes through every format in a fraction of its size.
+// A model of a few hundred megabytes is converted to every format with a fraction of its size in memory.
 TEST_F(Formats, ConversionsHoldPiecesOnly) {
   const i64 vocab = 60000, hidden = 1024;
-  const auto bytes = vocab * hidden * 4;  // of the embedding; the output layer is as large
+  const auto bytes = vocab * hidden * 4;  // of the embedding; the output layer has the same size
   const std::string at = "model.layers.0.";
   std::vector<SparseTensor> tensors = {{"lm_head.weight", vocab, hidden},
                                        {"model.embed_tokens.weight", vocab, hidden},
@@ -176,7 +176,7 @@ TEST_F(Formats, ConversionsHoldPiecesOnly) {
   EXPECT_GE(fs::file_size(*this / "hf2/model.safetensors"), u64(end));
 }
 
-// Hundreds of experts' tensors, in shards: never more of them than two shards hold.
+// Tensors of hundreds of experts in shards: memory never exceeds two shards.
 TEST_F(Formats, ExpertsAreHeldInPiecesOnly) {
   const i64 hidden = 512, width = 1024, experts = 32, layers = 2, shard = i64{48} << 20;
   std::vector<SparseTensor> tensors = {

@@ -1,4 +1,4 @@
-// Products of points by the program that a device runs, here on the CPU: the neighbours are those of whole numbers.
+// Products of points by the device's program, here on the CPU: the neighbours are the same as with integer products.
 #include "cli/device_products.h"
 
 #include "exec/cpu/backend.h"
@@ -15,7 +15,7 @@ TEST(DeviceProducts, FilesOfNeighborsHaveTheSameBytes) {
   }
 }
 
-// The largest sums that are let through: 2^24 - 2^16, and the same with a last 1.
+// The largest accepted sums: 2^24 - 2^16, and the same with a last 1.
 TEST(DeviceProducts, LargestSumsAreExact) {
   constexpr i64 size = 255;
   ASSERT_TRUE(has_exact_products(size, 256, 256));

@@ -1,4 +1,4 @@
-// Disks that fill or become read-only while a run saves: a small file system in memory that only this test sees.
+// Disks that fill or become read-only during a save: a small file system in memory that only this test sees.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs f in a process with mounts of its own, where `dir` is a file system of so many bytes. False where that is not
-// permitted. Failures of f are the test's.
+// Runs f in a process with its own mounts, where `dir` is a file system of this size. False if mounts are not
+// permitted. Failures of f count for the test.
 bool on_small_disk(const std::string& dir, i64 bytes, const std::function<void()>& f) {
   constexpr int kNotPermitted = 77;
   std::fflush(stdout);
@@ -41,7 +41,8 @@ bool on_small_disk(const std::string& dir, i64 bytes, const std::function<void()
     if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         mount("none", dir.c_str(), "tmpfs", 0, size.c_str()) != 0)
       _exit(kNotPermitted);
-    setenv("OMP_NUM_THREADS", "1", 1);  // several wait for one another in each step, for long on a busy machine
+    // Several processes wait for each other in each step, which takes long on a busy machine.
+    setenv("OMP_NUM_THREADS", "1", 1);
     f();
     std::fflush(stdout);
     _exit(::testing::Test::HasFailure() ? 1 : 0);
@@ -61,7 +62,7 @@ class Disk : public Workshop {
                     "--load {} --metrics-file {}",
                     iterations, *this / "disk/ck", *this / "disk/ck", *this / "m.jsonl"));
   }
-  // One line a save that failed, and no other.
+  // Exactly one line for each failed save.
   static void expect_warnings(const Ran& ran, int saves, const std::string& reason) {
     int lines = 0;
     for (std::size_t at = 0; (at = ran.err.find("was not saved, training continues: ", at)) != std::string::npos;
@@ -111,7 +112,7 @@ TEST_F(Disk, ThatFillsCostsNothingButTheNewCheckpoint) {
   if (!ran_there) GTEST_SKIP() << "this user may not mount a file system of its own";
 }
 
-// What a run appends to, as a pipe: it gets no more than a page of lines ahead of who reads them.
+// A run writes to a pipe: it gets at most a page of lines ahead of the reader.
 class Pipe {
  public:
   explicit Pipe(const std::string& path) {
@@ -144,7 +145,7 @@ TEST_F(Disk, ThatBecomesReadOnlyCostsNothingButTheNewCheckpoint) {
   const bool ran_there = on_small_disk(disk, 16 << 20, [&] {
     must(run(2));
     constexpr int kSteps = 40;  // more than fit into the pipe
-    // The run stops where nobody reads its metrics on: then no file is open for writing on that disk.
+    // The run stops while nobody reads its metrics; then it has no file open for writing on that disk.
     Pipe metrics(*this / "metrics");
     std::string saved_then;
     RunLimits limits;

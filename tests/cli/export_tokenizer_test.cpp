@@ -1,5 +1,5 @@
-// Runs begun from nothing, exported: config.json, generation_config.json and tokenizer_config.json name the special
-// tokens and the class that reads the tokenizer's files. Where Python has transformers, it loads them.
+// Exports of runs from random weights: config.json, generation_config.json and tokenizer_config.json name the special
+// tokens and the class that reads the tokenizer's files. If Python has transformers, it loads them.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -28,7 +28,7 @@ std::string letter(int byte) {
 
 class ExportTokenizer : public Workshop {
  protected:
-  // --vocab-file and --merge-file of a vocabulary of bytes, the end of text last: id 256.
+  // --vocab-file and --merge-file of a vocabulary of bytes, with the end of text as id 256.
   std::string gpt2_files() {
     json vocab;
     for (int b = 0; b < 256; ++b) vocab[letter(b)] = b;
@@ -67,7 +67,7 @@ TEST_F(ExportTokenizer, Gpt2FilesUnderALlama) {
   expect_transformers_loads(dir);
 }
 
-// What a tokenizer_config.json says is kept; the class is added.
+// The content of an existing tokenizer_config.json is kept; the class is added.
 TEST_F(ExportTokenizer, ATokenizerJsonWithoutAClass) {
   json tokenizer = {{"version", "1.0"},      {"truncation", nullptr},    {"padding", nullptr},
                     {"normalizer", nullptr}, {"pre_tokenizer", nullptr}, {"post_processor", nullptr},
@@ -100,7 +100,7 @@ TEST_F(ExportTokenizer, ATokenizerJsonWithoutAClass) {
   expect_transformers_loads(dir);
 }
 
-// Bytes have no files: the model goes alone, with the id that ends its texts.
+// A byte tokenizer has no files: only the model is exported, with the id that ends its texts.
 TEST_F(ExportTokenizer, ATokenizerWithoutFiles) {
   const std::string dir = exported(" --tokenizer-type NullTokenizer --vocab-size 100 ");
   EXPECT_EQ(read(dir + "/config.json")["eos_token_id"], 99);

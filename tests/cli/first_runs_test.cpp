@@ -1,5 +1,5 @@
-// What a run makes of ordinary data that is not as a trainer would like it: ends of text that are the padding, batches
-// without labels, sets that do not fill a batch, few documents, data that are not there yet.
+// Runs with ordinary but inconvenient data: the end of text is the padding, batches have no labels, sets do not fill
+// a batch, there are few documents, or data are missing.
 #include <filesystem>
 
 #include "data/indexed_dataset_writer.h"
@@ -20,7 +20,7 @@ class FirstRuns : public Workshop {
     writer.finish();
     return *this / name;
   }
-  // A small model of 64 numbers, of which 63 ends a text.
+  // A small model of 64 ids, of which 63 ends a text.
   static std::string model(const std::string& more) {
     return "--num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 8 --max-position-embeddings 16 "
            "--tokenizer-type NullTokenizer "
@@ -108,7 +108,7 @@ TEST_F(FirstRuns, NonFiniteWeightsEndTheRun) {
   EXPECT_NE(ran.err.find("weights are not finite (NaN or infinite), so no step can count"), std::string::npos)
       << ran.err;  // before a save would refuse them
   EXPECT_FALSE(fs::exists(*this / "after/iter_0000002"));
-  // Let go on, it saves nothing either.
+  // If it continues, it saves nothing either.
   const Ran on = megalith(line + " --max-skipped-iterations-in-a-row 0 --train-iters 3");
   EXPECT_EQ(on.exit_code, 1);
   EXPECT_NE(on.err.find("at iteration 2 was not saved"), std::string::npos) << on.err;

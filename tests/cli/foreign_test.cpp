@@ -1,5 +1,5 @@
-// Command lines of Megatron's tools, of Megatron Bridge and of NeMo, as users copy them: they run, or are answered once
-// with the whole command of ours, which runs.
+// Command lines of Megatron's tools, of Megatron Bridge and of NeMo, as users copy them. They run, or the answer is
+// one complete command of ours, which runs.
 #include <filesystem>
 
 #include "workshop.h"
@@ -24,7 +24,7 @@ class Foreign : public Workshop {
     if (!fs::exists(hf_)) must("convert --load " + checkpoint() + " --to hf --save " + hf_);
     return hf_;
   }
-  // What an answer says to run instead, without the program's name.
+  // The command in an answer, without the program's name.
   std::string command_in(const Ran& ran, const std::string& command) {
     EXPECT_EQ(ran.exit_code, 1) << ran.out;
     const std::size_t at = ran.err.rfind("megalith " + command + " ");
@@ -40,7 +40,7 @@ class Foreign : public Workshop {
   std::string ck_ = *this / "ck", hf_ = *this / "hub";
 };
 
-// tools/checkpoint/convert.py as public documents have it.
+// tools/checkpoint/convert.py as in public documents.
 TEST_F(Foreign, ConvertPyRuns) {
   const std::string out = *this / "out", back = *this / "back";
   const Ran there = must(
@@ -102,7 +102,7 @@ TEST_F(Foreign, BridgeFromPython) {
   EXPECT_EQ(run_program("megalith", {"-c", "print(1)"}).exit_code, 2);
 }
 
-// NeMo's settings for pretraining and for fine-tuning, with small sizes in the place of theirs.
+// NeMo's settings for pretraining and fine-tuning, with small sizes.
 TEST_F(Foreign, NemoIsAnsweredWithACommandThatRuns) {
   const std::string keys =
       "megatron_gpt_pretraining.py --config-path=conf --config-name=megatron_gpt_config trainer.devices=8 "
@@ -116,7 +116,7 @@ TEST_F(Foreign, NemoIsAnsweredWithACommandThatRuns) {
       "model.data.data_prefix=[1.0," +
       data() + "] exp_manager.exp_dir=" + *this / "exp";
   const Ran ran = megalith(keys);
-  // What stops it, one thing here; what only is to be known stands below.
+  // The reason for the refusal, here one; notes follow it.
   for (const char* part :
        {"megalith pretrain-gpt: exp_manager.create_wandb_logger=True: NeMo's settings of Weights & Biases",
         "\nnote: conf/megatron_gpt_config.yaml does not exist",
@@ -131,7 +131,7 @@ TEST_F(Foreign, NemoIsAnsweredWithACommandThatRuns) {
   EXPECT_TRUE(fs::exists(*this / "exp/run/latest_checkpointed_iteration.txt"));
 }
 
-// The file that --config-name names is read where it is there; the line wins over it.
+// The file of --config-name is read if it exists; the command line overrides it.
 TEST_F(Foreign, NemoReadsItsFile) {
   fs::create_directories(*this / "conf");
   spit(*this / "conf/my.yaml",

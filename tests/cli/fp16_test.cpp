@@ -1,4 +1,4 @@
-// Training in fp16: its losses beside those of f32 and bf16, its loss scale over saves and on several ranks.
+// Training in fp16: its losses compared with f32 and bf16, its loss scale across saves and on several ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace megalith::test {
 namespace {
 
-// Grows until it overflows, again and again.
+// The scale grows until it overflows, repeatedly.
 constexpr const char* kMoving = "--fp16 --initial-loss-scale 67108864 --loss-scale-window 2 --hysteresis 3";
 constexpr const char* kMixture =
     "--num-experts 4 --moe-router-topk 2 --moe-aux-loss-coeff 1e-2 --moe-z-loss-coeff 1e-3 --mtp-num-layers 1 "
@@ -62,7 +62,8 @@ TEST_F(Fp16, TrainsAsF32AndNearerToItThanBf16) {
   }
 }
 
-// bf16 has the exponents of f32: a power of two in the loss, in its other terms and in all gradients rounds nothing.
+// bf16 has the exponent range of f32, so a power-of-two factor on the loss, its other terms and all gradients rounds
+// nothing.
 TEST_F(Fp16, APowerOfTwoAsLossScaleChangesNoBitOfABf16Run) {
   const std::string model = std::string("--bf16 --clip-grad 0.5 ") + kMixture;
   must(line("plain", model)), must(line("scaled", model + " --loss-scale 1024"));
@@ -73,7 +74,7 @@ TEST_F(Fp16, APowerOfTwoAsLossScaleChangesNoBitOfABf16Run) {
   EXPECT_EQ(column("scaled", "loss_scale"), std::vector<double>(24, 1024));
 }
 
-// Cut behind each of its first steps that overflowed: the hysteresis is half spent there.
+// Cut after each of its first steps that overflowed: the hysteresis is then partly used.
 TEST_F(Fp16, ResumesToTheSameBitsInTheMiddleOfAHysteresis) {
   for (const std::string format : {"native", "torch_dist"}) {
     const std::string flags = fmt::format("{} --ckpt-format {}", kMoving, format);
@@ -102,7 +103,7 @@ TEST_F(Fp16, GoesOnFromAndToOtherPrecisions) {
   }
 }
 
-// The whole loss scale, step by step, on all ranks: those that see no overflow skip too.
+// The whole loss scale, step by step, on all ranks: ranks without overflow skip too.
 TEST_F(Fp16, RanksSkipTheSameSteps) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   must(line("one", kMoving));
@@ -121,7 +122,7 @@ TEST_F(Fp16, RanksSkipTheSameSteps) {
   }
 }
 
-// On four ranks, cut in the middle of a hysteresis: the same bits. The scale of each step is that of its definition.
+// On four ranks, cut in the middle of a hysteresis: the same bits. The scale of each step follows its definition.
 TEST_F(Fp16, FourRanksResumeToTheSameBits) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   const std::string flags = std::string(kMoving) + " --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2";

@@ -1,4 +1,4 @@
-// fp8-check against vectors made by another program; that it notices every tensor; and what damaged files end in.
+// fp8-check with vectors of another program: it notices errors in every tensor, and refuses damaged files.
 #include <filesystem>
 
 #include "base/rng.h"
@@ -25,7 +25,7 @@ class Fp8Check : public Workshop {
     words.insert(words.end(), more.begin(), more.end());
     return run_program("fp8-check", words);
   }
-  // The tree's file with each place of `from` in its header replaced.
+  // The tree's file with each occurrence of `from` in its header replaced.
   Ran check_header(const std::string& name, const std::string& from, const std::string& to) {
     std::string bytes = slurp(path_of(name));
     const size_t at = bytes.find(from);
@@ -58,7 +58,7 @@ TEST_F(Fp8Check, Agrees) {
   }
 }
 
-// The ops of training give the same, and what none gives is told.
+// The ops of training give the same results, and results that none gives are reported.
 TEST_F(Fp8Check, AgreesByOps) {
   for (const std::string& dir : with_shared(golden("fp8"), shared_vectors("fp8"))) {
     const Ran ran = run_program("fp8-check", {dir, "--device", "cpu-ops"});
@@ -96,7 +96,7 @@ TEST_F(Fp8Check, NoticesByOps) {
   }
 }
 
-// One number of any tensor changed, be it given or wanted: something differs.
+// With one number of any input or expected tensor changed, something differs.
 TEST_F(Fp8Check, NoticesEveryTensor) {
   for (const std::string name : kFiles) {
     const std::string bytes = slurp(path_of(name));
@@ -150,7 +150,7 @@ TEST_F(Fp8Check, NamesWhatIsWrongWithAFile) {
   expect_error(check_file("fasts", slurp(path_of("casts"))), "fasts.safetensors: no check is of this name");
 }
 
-// Any byte changed: told, never a crash.
+// Any changed byte is reported, and never causes a crash.
 TEST_F(Fp8Check, SurvivesDamage) {
   for (const std::string name : kFiles) {
     const std::string bytes = slurp(path_of(name));

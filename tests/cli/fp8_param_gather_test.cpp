@@ -1,5 +1,5 @@
-// Weights that ranks gather as codes of fp8 are those that each rank casts by itself without the flag: training has the
-// same losses, the same weights and the same scales, bit for bit.
+// Weights that ranks gather as fp8 codes equal the codes that each rank casts without the flag: training has the same
+// losses, weights and scales, bit for bit.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ class Fp8ParamGather : public Workshop {
     const Ran diff = megalith("inspect --diff " + *this / a + " " + *this / b);
     EXPECT_EQ(diff.exit_code, 0) << a << " " << b << diff.out << diff.err;
   }
-  // The norm's squares are added up by pools, which differ: in f64.
+  // The norm's squares are summed by buckets, which differ: in f64.
   void expect_same_losses(const std::string& a, const std::string& b) {
     const auto want = digits(*this / (a + ".jsonl")), got = digits(*this / (b + ".jsonl"));
     EXPECT_EQ(want.size(), got.size());
@@ -65,7 +65,7 @@ TEST_F(Fp8ParamGather, HasTheSameBits) {
   }
 }
 
-// A run that was cut, and goes on with the flag or without it.
+// A run that was cut, and resumes with the flag or without it.
 TEST_F(Fp8ParamGather, ResumesToTheSameBits) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   const auto run = [&](const std::string& dir, const std::string& more) {
@@ -78,7 +78,7 @@ TEST_F(Fp8ParamGather, ResumesToTheSameBits) {
   expect_same_tensors("whole/iter_0000006", "cut/iter_0000006");
 }
 
-// What ranks gather is codes, and the plan has them.
+// Ranks gather codes, and the plan shows them.
 TEST_F(Fp8ParamGather, PlansCodes) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   const auto plan = [&](const std::string& more) {

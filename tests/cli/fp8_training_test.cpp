@@ -1,5 +1,5 @@
-// Training in fp8 and fp4: each recipe saves and resumes to the same bits, also to and from other recipes. On several
-// ranks it has the losses of one.
+// Training in fp8 and fp4: each recipe saves and resumes with the same bits, also to and from other recipes. Several
+// ranks have the losses of one.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -61,7 +61,7 @@ TEST_P(Fp8Recipes, ResumeToTheSameBits) {
   expect_same_tensors("whole/iter_0000006", "again/iter_0000006");
 }
 
-// The loss falls as it does in bf16.
+// The loss falls as in bf16.
 TEST_P(Fp8Recipes, LearnAsInBf16) {
   const std::string end = " --train-iters 20 --eval-iters 0";
   must(line("wide", end)), must(line("narrow", GetParam().flags + end));
@@ -75,7 +75,7 @@ TEST_P(Fp8Recipes, LearnAsInBf16) {
 INSTANTIATE_TEST_SUITE_P(, Fp8Recipes, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Codes are the same under each layout but where bf16 sums that are rounded otherwise fall on another code.
+// Codes are the same under each layout, except where differently rounded bf16 sums give another code.
 TEST_F(Fp8, TrainsOnRanksAsOnOne) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   for (const Case& c : {kCases[0], kCases[1]}) {
@@ -97,7 +97,7 @@ TEST_F(Fp8, TrainsOnRanksAsOnOne) {
   }
 }
 
-// Micro-batches in flight, recomputation and weight gradients apart leave the codes and the histories as they are.
+// Micro-batches in flight, recomputation and separate weight gradients do not change codes and histories.
 TEST_F(Fp8, PipelinesHaveTheSameBits) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   const std::string two = std::string(kCases[1].flags) + " --train-iters 4 --micro-batch-size 1 --num-layers 4 ";
@@ -129,7 +129,7 @@ TEST_F(Fp8, GoesOnFromOtherRecipes) {
   expect_said(must(line("bf16", "--train-iters 7")), "fp8_format hybrid -> none");
 }
 
-// --dtype is of the weights: scales and histories keep their own.
+// --dtype applies to weights: scales and histories keep their types.
 TEST_F(Fp8, AConversionToBf16KeepsTheScales) {
   must(line("delayed", "--fp8-format hybrid --train-iters 3"));
   must("convert --load " + *this / "delayed" + " --to native --dtype bf16 --no-load-optim --save " + *this / "bf16");
@@ -142,7 +142,7 @@ TEST_F(Fp8, AConversionToBf16KeepsTheScales) {
   EXPECT_GT(found, 0u) << tensors;
 }
 
-// Validation casts too, by the scales as they are, and remembers nothing of it.
+// Validation casts with the present scales, and does not change them.
 TEST_F(Fp8, AnEvaluationLeavesNoTrace) {
   must(line("plain", std::string(kCases[1].flags) + " --train-iters 4 --eval-iters 0"));
   must(line("evaluated", std::string(kCases[1].flags) + " --train-iters 4 --eval-iters 2 --eval-interval 1"));

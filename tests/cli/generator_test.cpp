@@ -1,4 +1,4 @@
-// Generation with caches against the whole model evaluated anew for every token.
+// Generation with caches compared with a full evaluation of the model for every token.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ constexpr GeneratedCase kGeneratedCases[] = {
 ModelConfig config_of(const GeneratedCase& c) {
   ModelConfig m;
   m.num_layers = 2, m.hidden_size = 32, m.num_attention_heads = 4, m.seq_length = kLongest, m.vocab_size = 101;
-  m.init_method_std = 0.3;  // logits well apart
+  m.init_method_std = 0.3;  // logits with clear differences
   c.change(m);
   m.resolve();
   return m;
@@ -64,7 +64,7 @@ class WholeModel {
     Batch b;
     b.sequences = 1, b.seq_length = kLongest;
     b.ints("tokens") = tokens;
-    b.ints("tokens").resize(kLongest, 0);  // causal: what follows does not matter
+    b.ints("tokens").resize(kLongest, 0);  // causal: later tokens do not matter
     b.ints("labels").assign(kLongest, 0), b.floats("loss_mask").assign(kLongest, 1), b.longs("rows") = {0};
     for (i32 i = 0; i < kLongest; ++i) b.ints("position_ids").push_back(i);
     Feed(step_.plan, step_.inputs, *interpreter_, Coord{})(b);
@@ -85,7 +85,7 @@ class WholeModel {
 
 class Generation : public ::testing::TestWithParam<GeneratedCase> {};
 
-// Prompts on both sides of the sizes that go through at once.
+// Prompts below and above the number of tokens that one pass takes.
 TEST_P(Generation, GreedyIsTheWholeModelsArgmax) {
   const auto backend = make_cpu_backend();
   const ModelConfig model = config_of(GetParam());
@@ -93,7 +93,7 @@ TEST_P(Generation, GreedyIsTheWholeModelsArgmax) {
   generator.weights().initialise(3);
   WholeModel whole(model, 3, *backend);
   std::mt19937 random(1);
-  int different = 0;  // that the model does not say the same whatever it is asked
+  int different = 0;  // the answer must depend on the prompt
   for (const i64 length : {1, 7, 8, 9, 63, 64, 65, 72, 130}) {
     std::vector<i32> text(static_cast<size_t>(length));
     for (i32& token : text) token = i32(random() % 101);

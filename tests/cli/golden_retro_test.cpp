@@ -1,4 +1,4 @@
-// golden-check against RETROs: one that is written down from the paper, and Megatron Core's.
+// golden-check with RETRO models: one implemented from the paper, and Megatron Core's.
 #include <filesystem>
 
 #include "tests/golden.h"
@@ -14,7 +14,7 @@ struct RetroCase {
 };
 void PrintTo(const RetroCase& c, std::ostream* out) { *out << c.folder; }
 
-// Always there: a missing one fails.
+// In the tree, so a missing one fails.
 std::vector<RetroCase> tree_retros() { return {{"retro", golden("retro")}}; }
 
 std::vector<RetroCase> shared_retros() {

@@ -1,4 +1,4 @@
-// golden-check against models made by another program; and that it can fail.
+// golden-check with models of other programs; it can also fail.
 #include <cstring>
 #include <filesystem>
 #include <sstream>
@@ -18,7 +18,7 @@ struct GoldenCase {
 };
 void PrintTo(const GoldenCase& c, std::ostream* out) { *out << c.folder; }
 
-// The tree's are always there: a missing one fails.
+// The tree's cases always exist: a missing one fails.
 std::vector<GoldenCase> tree_cases() {
   std::vector<GoldenCase> cases;
   for (const std::string name : kGoldenModels) cases.push_back({name, golden(name)});
@@ -47,7 +47,7 @@ void agrees_in(const GoldenCase& golden, const std::string& precision) {
     EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
     return;
   }
-  // Roundings choose other experts for some tokens. The losses hold all the same, of all ten steps.
+  // Rounding selects other experts for some tokens. The losses are still compared in all ten steps.
   std::istringstream lines(ran.out);
   int held = 0;
   for (std::string line; std::getline(lines, line);)
@@ -60,8 +60,9 @@ void agrees_in(const GoldenCase& golden, const std::string& precision) {
 
 TEST_P(Golden, AgreesInBf16) { agrees_in(GetParam(), "--bf16"); }
 
-// There is no loss scale here, so small gradients lose bits: norms of the steps, which f16's bounds are narrow for, are
-// not held. Of a mixture the first losses are: a token that goes to another expert moves one by more than the bounds.
+// There is no loss scale here, so small gradients lose bits: norms of the steps are not compared, because f16's
+// bounds are too narrow. For a mixture only the first losses are compared: one token with another expert changes a
+// loss by more than the bounds.
 TEST_P(Golden, AgreesInFp16) {
   const Ran ran = run_program("golden-check", {GetParam().folder, "--fp16", "--device", "cpu"});
   if (chooses_experts(GetParam().name)) {
@@ -148,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Shared, GoldenEncoder, ::testing::ValuesIn(shared_encod
 
 class GoldenCheck : public Workshop {};
 
-// One weight of the last tensor moved a little: the whole must fail.
+// A small change of one weight in the last tensor must fail the check.
 TEST_F(GoldenCheck, NoticesAChangedWeight) {
   const std::string copy = *this / "copy";
   fs::copy(golden("llama"), copy, fs::copy_options::recursive);
@@ -163,7 +164,7 @@ TEST_F(GoldenCheck, NoticesAChangedWeight) {
   EXPECT_NE(ran.out.find("FAIL"), std::string::npos);
 }
 
-// What a family has of its own is large enough in its case: without it the logits are wrong.
+// The special parts of a family are large enough in its case: without one the logits are wrong.
 TEST_F(GoldenCheck, NoticesAChangedSetting) {
   struct Change {
     const char *family, *pointer;
@@ -220,7 +221,7 @@ TEST_F(GoldenCheck, NoticesAChangedMegatronFlag) {
   }
 }
 
-// A flag that is not built is named, and so is what the file has and our model does not give.
+// A flag that is not built is named, and so is a tensor in the file that our model does not compute.
 TEST_F(GoldenCheck, NamesWhatMegatronHasBeyondUs) {
   const std::string copy = *this / "copy";
   fs::copy(golden("megatron_gpt"), copy, fs::copy_options::recursive);

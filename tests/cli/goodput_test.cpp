@@ -1,5 +1,5 @@
-// Runs that are killed, left in order and started again: the ledger's seconds are the wall time of all of them.
-// $MEGALITH_GOODPUT_RUNS says how many starts there are (5).
+// Runs that are killed, end normally and are restarted: the ledger's seconds sum to their wall time.
+// $MEGALITH_GOODPUT_RUNS: number of starts (5).
 #include <signal.h>
 
 #include <algorithm>
@@ -57,11 +57,11 @@ TEST_F(Goodput, SumsToTheWallTimeOfRunsWithKills) {
 
   const LedgerTotal total = sum_ledger(records());
   EXPECT_EQ(total.starts, starts);
-  // Not in it: what comes before the first process and behind the last record of the last one.
+  // Not included: time before the first process, and after the last record of the last one.
   constexpr double kShare = 0.005, kSlack = 1;
   EXPECT_NEAR(total.wall(), wall, kShare * wall + kSlack);
   EXPECT_LE(total.wall(), wall + 0.1);
-  constexpr double kTick = 0.01;  // the kernel tells when a process began in such steps
+  constexpr double kTick = 0.01;  // resolution of the kernel's process start times
   EXPECT_GE(seconds_of(total, TimeState::idle), kApart - kTick);
   EXPECT_GT(seconds_of(total, TimeState::restart), 0);
   for (const TimeState s : {TimeState::init, TimeState::load, TimeState::train, TimeState::eval, TimeState::save_stall})
@@ -71,7 +71,7 @@ TEST_F(Goodput, SumsToTheWallTimeOfRunsWithKills) {
   std::printf("%s; the clock: %.1f s\n", goodput_line(total).c_str(), wall);
 }
 
-// Killed before its first checkpoint: all that it did is lost, and only that.
+// Killed before its first checkpoint: all its steps are lost, and nothing else.
 TEST_F(Goodput, WhatALaterStartMakesAgainIsLost) {
   RunLimits limits;
   limits.kill = [&] {
@@ -86,7 +86,7 @@ TEST_F(Goodput, WhatALaterStartMakesAgainIsLost) {
   EXPECT_GT(worked, 0);
   must(line(1, ""));
   EXPECT_NEAR(seconds_of(sum_ledger(records()), TimeState::lost), worked,
-              1e-3);  // what comes before the first step is of no step
+              1e-3);  // time before the first step belongs to no step
 }
 
 }  // namespace megalith::test

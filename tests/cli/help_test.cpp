@@ -1,4 +1,4 @@
-// What the program says of its flags: each command's own in --help, all of them in the manual, and to the shell.
+// Help on flags: each command's own in --help, all of them in the manual, and completion in the shell.
 #include <algorithm>
 #include <sstream>
 
@@ -7,7 +7,7 @@
 namespace megalith::test {
 namespace {
 
-// The flags that --help shows, in its order.
+// The flags in --help, in order.
 std::vector<std::string> flags_in_help(const std::string& command) {
   std::vector<std::string> out;
   std::istringstream lines(megalith(command + " --help").out);
@@ -24,7 +24,7 @@ bool has(const std::string& program) { return std::system(("command -v " + progr
 
 class Help : public Workshop {
  protected:
-  // What bash offers for the last of these words.
+  // bash's completions of the last of these words.
   std::vector<std::string> offered(const std::string& words) {
     const std::vector<std::string> all = words_of(words);
     spit(*this / "ask",

@@ -1,4 +1,4 @@
-// Models by their names on the hub, in a local cache of one model: each command that takes --load finds it.
+// Models by their hub names, in a local cache with one model: each command with --load finds it.
 #include <cstdlib>
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-// Whether a value is what a JSON schema says: as much of draft 7 as our schemas use.
+// Validates a value against a JSON schema: the part of draft 7 that our schemas use.
 #pragma once
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ class JsonSchema {
  public:
   explicit JsonSchema(const nlohmann::json& root) : root_(root) {}
 
-  // Where and how the value differs; empty where it does not.
+  // Where and how the value differs; empty if it is valid.
   std::string violation(const nlohmann::json& value, const nlohmann::json& schema, const std::string& where) const {
     if (schema.contains("$ref")) {
       const std::string pointer = schema["$ref"].get<std::string>().substr(1);

@@ -1,5 +1,5 @@
-// Runs that are killed (SIGKILL) at random instants, a third of them inside saving, and started again until they are
-// done: the same bits as one that nobody disturbed. $MEGALITH_KILLS says how often (20), $MEGALITH_SEED where.
+// Runs that are killed (SIGKILL) at random times, a third of them during a save, and restarted until they finish:
+// they have the bits of an undisturbed run. $MEGALITH_KILLS: number of kills (20); $MEGALITH_SEED: when.
 #include <signal.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::uintmax_t bytes_of(const std::string& path) {
   return error ? 0 : bytes;
 }
 
-// Unfinished checkpoints: of a run that is saving, or that was killed there; of one of these processes, or of any.
+// Incomplete checkpoints, from a save that runs or was killed; by one of these processes, or by any.
 int unfinished(const std::string& dir, const std::vector<pid_t>& of = {}) {
   int n = 0;
   std::error_code error;
@@ -42,11 +42,11 @@ int unfinished(const std::string& dir, const std::vector<pid_t>& of = {}) {
   return n;
 }
 
-constexpr std::chrono::seconds kForMpirun{20};  // to end once its ranks have
+constexpr std::chrono::seconds kForMpirun{20};  // to exit after its ranks have
 
 struct Tally {
   int kills = 0, while_saving = 0, before_a_step = 0;
-  int mpirun_stays = 0;  // when all ranks had ended
+  int mpirun_stays = 0;  // when all ranks had exited
 };
 
 class Kills : public Workshop {
@@ -59,7 +59,7 @@ class Kills : public Workshop {
                     *this / (name + ".jsonl")));
   }
 
-  // One start, killed in one of three ways: inside saving; after some steps; or some time after the start.
+  // One start, killed in one of three ways: during a save; after some steps; or some time after the start.
   bool start_and_kill(int ranks, const std::string& run, int way, std::mt19937& random, Tally& tally) {
     const std::string dir = *this / "cut", metrics = dir + ".jsonl";
     const auto began = std::chrono::steady_clock::now();
@@ -71,10 +71,10 @@ class Kills : public Workshop {
     bool is_killed = false;
     std::chrono::steady_clock::time_point killed, looked;
     RunLimits limits;
-    limits.seconds = 120;  // of which a killed run needs few
+    limits.seconds = 120;  // a killed run needs few of them
     limits.ranks = ranks;
     limits.kill = [&] {
-      // A rank that dies while it starts can leave Open MPI 4.1's mpirun waiting for itself, with all ranks gone.
+      // If a rank dies during its start, Open MPI 4.1's mpirun may wait forever, with no ranks left.
       if (const auto now = std::chrono::steady_clock::now(); is_killed) {
         if (ranks == 1 || now - killed < kForMpirun || now - looked < std::chrono::seconds(1)) return false;
         looked = now;
@@ -141,14 +141,14 @@ class Kills : public Workshop {
 
 TEST_F(Kills, OfOneRank) { kill_and_compare(1, number_from("MEGALITH_KILLS", 20), ""); }
 
-// One of the ranks dies; the others end with it.
+// One rank dies; the others exit with it.
 TEST_F(Kills, OfARankOfFour) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   kill_and_compare(4, std::max(3, number_from("MEGALITH_KILLS", 20) / 5),
                    "--tensor-model-parallel-size 2 --use-distributed-optimizer");
 }
 
-// The same with copies of each rank's own, from which most starts then go on.
+// The same with local non-persistent checkpoints, from which most starts resume.
 TEST_F(Kills, OfARankWithCopies) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   kill_and_compare(2, std::max(3, number_from("MEGALITH_KILLS", 20) / 5),

@@ -1,5 +1,5 @@
-// Megatron-LM's own library takes a run of ours over in the middle, with the optimizer's state, and trains on with our
-// losses; and we one of its runs, in each format that it writes. Skipped where megatron-core can't be imported.
+// Megatron-LM's own library resumes one of our runs, with the optimizer's state, and continues with our losses. We
+// resume one of its runs, in each format that it writes. Skipped if megatron-core cannot be imported.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -34,13 +34,13 @@ constexpr const char* kDeepseek =
 
 struct CoreCase {
   const char *name, *model, *type;
-  const char* ranks;  // Megatron's: tensor, pipeline, data, and of experts
-  const char* kind;   // what they write: see megatron_core.py
-  int steps;          // that they train, before and after
-  int ours = 1;       // our ranks, that share experts out
+  const char* ranks;  // Megatron's sizes: tensor, pipeline, data, expert
+  const char* kind;   // their format: see megatron_core.py
+  int steps;          // steps before and after
+  int ours = 1;       // our ranks, with expert parallelism
 };
 
-// Names of tests, not pointers and flags.
+// Names of tests instead of pointers and flags.
 void PrintTo(const CoreCase& c, std::ostream* out) { *out << c.name; }
 
 constexpr CoreCase kCoreCases[] = {

@@ -1,6 +1,5 @@
-// Megatron-LM's own library takes a run of a BERT or a T5 over in the middle, with the optimizer's state. It trains on
-// with our losses, on the samples of its own datasets, and we with its run. Skipped where megatron-core can't be
-// imported.
+// Megatron-LM's own library resumes one of our BERT or T5 runs, with the optimizer's state. It continues with our
+// losses, on the samples of its own datasets, and we resume its run. Skipped if megatron-core cannot be imported.
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -14,7 +13,7 @@ struct EncoderCase {
   const char *name, *command, *model;
 };
 
-// Names of tests, not pointers and flags.
+// Names of tests instead of pointers and flags.
 void PrintTo(const EncoderCase& c, std::ostream* out) { *out << c.name; }
 
 constexpr EncoderCase kEncoders[] = {
@@ -39,7 +38,7 @@ std::vector<double> lm_losses(const std::string& metrics_path) {
 
 class MegatronEncoders : public Workshop, public ::testing::WithParamInterface<EncoderCase> {
  protected:
-  // A vocabulary of words, and documents of short sentences in it, whose length varies.
+  // A vocabulary of words, and documents of short sentences with these words, of varying length.
   void write_corpus() {
     std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n.\n##s\n", lines;
     const char* subjects[] = {"fox", "dog", "cat", "bird", "horse"};
@@ -75,7 +74,7 @@ TEST_P(MegatronEncoders, GoesOnWithOurRunsAndWeWithItsRuns) {
         "constant --lr-decay-iters 100 --weight-decay 0.1 --eval-iters 0 --log-interval 1 --no-progress {}",
         c.command, c.model, t5 ? "--decoder-seq-length 32 --vocab-extra-ids 10" : "", *this / "vocab.txt", data, more));
   };
-  // The samples of a run follow from its length, so all of them have nine steps.
+  // The samples of a run depend on its length, so all runs have nine steps.
   run("--train-iters 9 --exit-interval 3 --save-interval 3 --ckpt-format torch_dist --save " + *this / "ours");
   run("--train-iters 9 --metrics-file " + *this / "whole.jsonl");
   ASSERT_EQ(run_python("megatron_encoders.py",

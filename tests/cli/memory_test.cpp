@@ -1,5 +1,5 @@
-// What --dry-run says a run will take is what it takes, within 2% or a MiB. The MiB is what the kernel's figure leaves
-// open: a touched page of the program's file brings along those around it that the page cache holds, 0.7 MiB in all.
+// A run uses the memory that --dry-run predicts, within 2% or a MiB. The MiB is the uncertainty of the kernel's
+// figure: touching a page of the program's file maps cached pages around it, 0.7 MiB in all.
 #include <sys/personality.h>
 
 #include <cmath>
@@ -13,9 +13,9 @@ namespace {
 struct MemoryCase {
   const char* name;
   const char* flags;
-  bool gpt2 = false;    // the GPT-2 tokenizer's files, made-up documents
-  bool large = false;   // not saved: gigabytes on the disk
-  bool resumes = true;  // measured once more as it goes on; not where files are mapped to be read
+  bool gpt2 = false;    // the GPT-2 tokenizer's files, generated documents
+  bool large = false;   // no save: it would be gigabytes on disk
+  bool resumes = true;  // measured again after a resume; not where files are mapped
 };
 void PrintTo(const MemoryCase& c, std::ostream* out) { *out << c.name; }
 
@@ -42,10 +42,10 @@ constexpr MemoryCase kMemoryCases[] = {
 
 class Memory : public Workshop, public ::testing::WithParamInterface<MemoryCase> {
  protected:
-  // Where code and data happen to lie, which pages hold both, is half a MiB from run to run; the programs that the test
-  // starts inherit that they lie in the same places.
+  // The addresses of code and data determine which pages hold both, and vary by half a MiB from run to run. Programs
+  // that the test starts inherit fixed addresses.
   Memory() { ::personality(ADDR_NO_RANDOMIZE); }
-  // Of GPT-2's tokenizer where it is there, else of a small one of its kind.
+  // GPT-2's tokenizer if it exists, else a small one of its kind.
   static std::string gpt2(const std::string& file) {
     const std::string whole = std::string(kSharedDir) + "/data/gpt2-" + file;
     return std::filesystem::exists(whole) ? whole : golden("tokenizers/" + file);

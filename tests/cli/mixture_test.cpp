@@ -1,4 +1,4 @@
-// What a run of a mixture tells: the losses of its router and of further tokens, and how full its experts are.
+// The output of a mixture's run: losses of its router and of further tokens, and the load of its experts.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -14,7 +14,7 @@ constexpr i64 kExperts = 4, kTopk = 2, kBatch = 4, kSequence = 32;
 
 class Mixture : public Workshop {
  protected:
-  // Two steps, of which the log tells each. A micro-batch has one sequence, so it is the same on all ranks.
+  // Two steps, both logged. A micro-batch has one sequence, so it is the same on all ranks.
   std::string run(const std::string& name, const std::string& more) {
     return pretrain(
         "--train-iters 2 --log-interval 1 --micro-batch-size 1 --global-batch-size 4 --position-embedding-type rope "
@@ -52,7 +52,7 @@ TEST_F(Mixture, TellsLossesAndLoads) {
   }
   EXPECT_GE(last.at("load_balancing_loss").get<double>(), 0.9);  // 1 where experts are balanced
 
-  const auto told = tokens("one");  // of the second iteration alone
+  const auto told = tokens("one");  // of the second iteration only
   ASSERT_EQ(told.size(), 3u);
   double fullest = 0;
   for (size_t i = 0; i < 3; ++i) {
@@ -103,7 +103,7 @@ TEST_F(Mixture, GoesOnWithItsFiles) {
   must(run("whole", "--train-iters 4"));
   must(run("parts", "--train-iters 4 --exit-interval 2"));
   const std::string file = *this / "parts/tokens_per_expert/rank0.jsonl";
-  spit(file, slurp(file) + "{\"iter\":3,\"block\":\"decoder\"}\n");  // of a run that got further
+  spit(file, slurp(file) + "{\"iter\":3,\"block\":\"decoder\"}\n");  // from a run that got further
   must(run("parts", "--train-iters 4 --load " + *this / "parts"));
   EXPECT_EQ(slurp(file), slurp(*this / "whole/tokens_per_expert/rank0.jsonl"));
 }
@@ -118,7 +118,7 @@ TEST_F(Mixture, TellsWhatCapacityDrops) {
   EXPECT_GT(last.at("dropped_tokens").get<double>(), 0.4);
 }
 
-// One rank of expert_tensor adds the second bias, so a relayout stands between that parameter and its op.
+// One rank of expert_tensor adds the second bias, so a relayout is between that parameter and its op.
 TEST_F(Mixture, TrainsBiasesInBf16) {
   const auto losses = [&](const std::string& name, const std::string& more, int ranks) {
     const Ran ran = megalith(
@@ -144,7 +144,7 @@ TEST_F(Mixture, TrainsBiasesInBf16) {
   expect_near(losses("ep", "--bf16 --expert-model-parallel-size 2", 2), wide);
 }
 
-// What is told changes no result, and what is not asked for is not told.
+// Logging changes no result, and only requested values are logged.
 TEST_F(Mixture, TellingChangesNothing) {
   must(run("told", ""));
   std::string plain = run("plain", "");

@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 class Models : public Workshop {
  protected:
-  // A checkpoint of a small model that has learnt a little, so that what it writes depends on the prompt.
+  // A checkpoint of a small model after a little training, so that its output depends on the prompt.
   std::string checkpoint(const std::string& flags =
                              "--position-embedding-type rope --swiglu --normalization RMSNorm "
                              "--disable-bias-linear --untie-embeddings-and-output-weights") {
@@ -47,7 +47,7 @@ TEST_F(Models, SameSeedSameText) {
   EXPECT_FALSE(generate(dir, "--bf16 --top-p 0.9").empty());
 }
 
-// Weights as they are through both kinds of directory: the same bytes back, the same text, the same loss.
+// Weights converted to both kinds of directory are unchanged: the same bytes, text and loss.
 TEST_F(Models, SurviveConversion) {
   for (const char* flags : {"--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear "
                             "--untie-embeddings-and-output-weights --num-query-groups 1",
@@ -66,7 +66,7 @@ TEST_F(Models, SurviveConversion) {
   }
 }
 
-// Training goes on from a converted model: from iteration 0, with the weights.
+// Training continues from a converted model: from iteration 0, with the weights.
 TEST_F(Models, TrainOnFromAHubDirectory) {
   const std::string dir = checkpoint();
   must("convert --to hf --load " + dir + " --save " + *this / "hf");
@@ -85,7 +85,7 @@ TEST_F(Models, TrainOnFromAHubDirectory) {
   EXPECT_NE(wrong.err.find("num_layers: "), std::string::npos) << wrong.err;
 }
 
-// What a run began with is what its export is: the same class, the same ids of special tokens.
+// An export has the origin's class and ids of special tokens.
 TEST_F(Models, StayWhatTheyWereThroughTraining) {
   must("convert --to hf --family mistral --load " + checkpoint() + " --save " + *this / "hf");
   std::string config = slurp(*this / "hf/config.json");

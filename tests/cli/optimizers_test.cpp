@@ -1,5 +1,5 @@
-// Every optimizer trains, saves, resumes to the same bits and goes through Megatron's format; on several ranks the
-// losses are those of one.
+// Every optimizer trains, saves, resumes with the same bits and is converted to Megatron's format and back. Several
+// ranks have the losses of one.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(, Optimizers, ::testing::ValuesIn(kOptimizerCases),
 
 class OptimizerFlags : public Workshop {};
 
-// Checkpoints hold moments in f32: either kind of run goes on from the other's, and says so.
+// Checkpoints have f32 moments, so runs with either type resume from the other's, and say so.
 TEST_F(OptimizerFlags, AnotherTypeOfMomentsIsTold) {
   const std::string narrow = "--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16";
   for (const bool first : {false, true}) {

@@ -1,4 +1,4 @@
-// What is planned against what runs: bytes of random layouts, saves by themselves, the layout that a run chooses.
+// Plans compared with runs: memory of random layouts, automatic saves, the layout that a run chooses.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The rows of a plan's table that follow from the plan alone, as text: not what the process and its libraries take.
+// The rows of a plan's table that depend on the plan alone, as text, without memory of the process and its libraries.
 std::string planned_rows(const std::string& text) {
   const size_t begin = text.find("- plan -");
   std::string out;
@@ -29,7 +29,7 @@ std::string planned_rows(const std::string& text) {
   return out;
 }
 
-// The stage whose rows are told. A process takes some hundred KiB more or less, so another one may be the fullest.
+// The reported stage. Processes differ by some hundred KiB, so another stage may use the most.
 std::string fullest_stage(const std::string& text) {
   std::smatch m;
   return std::regex_search(text, m, std::regex("pipeline stage [0-9]+")) ? m.str() : "";
@@ -63,7 +63,7 @@ Layout random_layout(std::mt19937& random) {
 
 class Planned : public Workshop {
  protected:
-  // Kernels of the CPU have workspaces for each thread: a dry run and a rank are to have as many.
+  // CPU kernels have workspaces for each thread, so a dry run and a rank must have the same number of threads.
   Planned() { ::setenv("OMP_NUM_THREADS", "1", 1); }
   std::string line(const std::string& more) {
     return "pretrain-gpt --num-attention-heads 4 --swiglu --disable-bias-linear --position-embedding-type rope "
@@ -107,9 +107,9 @@ TEST_F(Planned, RandomLayoutsTakeTheBytesOfTheirPlans) {
   if (has_mpirun()) EXPECT_GE(several, 6);
 }
 
-// Daly's formula, from the times that the run says of itself.
+// Daly's formula, with the times that the run reports.
 TEST_F(Planned, SavesByItselfAsFarApartAsTheFormulaSays) {
-  const double hours = 2e-4;  // so that saves are few steps apart
+  const double hours = 2e-4;  // so that the interval is a few steps
   const Ran ran =
       must(line("--num-layers 2 --hidden-size 64 --seq-length 64 --micro-batch-size 2 --train-iters 40 --save " +
                 *this / "ck" + fmt::format(" --save-interval auto --gpu-mtbf-hours {}", hours)));
@@ -168,7 +168,7 @@ TEST_F(Planned, TheLayoutThatARunChoosesIsPrintedAndTrains) {
   const auto chose = all_matches(four.out, std::regex("--layout auto chose ([^\n]*)\n  ([^\n]*)\n"));
   ASSERT_EQ(chose.size(), 1) << four.out;
   EXPECT_NE(chose[0][2].str().find("--pipeline-model-parallel-size 2"), std::string::npos) << "what is given stays";
-  // The same flags by hand train the same.
+  // The same flags given explicitly train the same.
   std::string by_hand = model;
   by_hand.replace(by_hand.find("--layout auto"), 13, chose[0][2].str());
   const Ran again = megalith(line(by_hand), {.ranks = 4});

@@ -64,7 +64,7 @@ TEST_F(Planning, ExitCodesTellWhetherAnythingFits) {
   EXPECT_EQ(megalith("plan " + kModel + "--gpus 4 --objective speed").exit_code, 1);
 }
 
-// Figures that are in circulation, by their own formula.
+// Well-known figures, by their own formula.
 TEST_F(Planning, DaysAndPriceOfAnAssumedThroughput) {
   const std::string of_70b = "plan " + k70B + "--assume-tokens-per-second 4200 --gpus 256 --gpu-hour-price 3.10";
   const Ran ran = must(of_70b);

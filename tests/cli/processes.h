@@ -1,4 +1,4 @@
-// The processes of a run that this test has started.
+// Finds the processes of a run that this test has started.
 #pragma once
 #include <sys/types.h>
 
@@ -7,7 +7,7 @@
 
 namespace megalith::test {
 
-// Processes of the program whose arguments hold this text (a folder of the test), by rising number: a run's ranks.
+// Processes of the program with this text in their arguments (a folder of the test), by ascending id: a run's ranks.
 std::vector<pid_t> processes_with(const std::string& text);
 
 }  // namespace megalith::test

@@ -42,7 +42,7 @@ std::string take_text(const fs::path& path) {
   if (limits.file_bytes > 0) {
     const rlimit most{rlim_t(limits.file_bytes), rlim_t(limits.file_bytes)};
     setrlimit(RLIMIT_FSIZE, &most);
-    ::signal(SIGXFSZ, SIG_IGN);  // writing beyond it is then an error, as on a full disk
+    ::signal(SIGXFSZ, SIG_IGN);  // then writing beyond the limit is an error, as on a full disk
   }
   if (limits.open_files > 0) {
     rlimit files{};
@@ -59,7 +59,7 @@ std::string take_text(const fs::path& path) {
 
 }  // namespace
 
-// What is expected of a run must not depend on whether the machine has a GPU.
+// Results must not depend on whether the machine has a GPU.
 static bool computes(const std::string& program, const std::vector<std::string>& words) {
   if (program != "megalith" || words.empty() || std::ranges::count(words, "--device")) return false;
   return words[0] == "pretrain-gpt" || words[0] == "generate" || words[0] == "evaluate";

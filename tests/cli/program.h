@@ -1,5 +1,5 @@
-// Runs the programs as a user would: arguments in, exit code and text out; with a clock, a memory gauge, and ways to
-// kill.
+// Runs the programs as a user would: arguments in, exit code and text out; with a clock, a memory gauge, and several
+// ways to kill.
 #pragma once
 #include <functional>
 #include <string>
@@ -13,26 +13,27 @@ struct Ran {
   int exit_code = -1;  // -1: ended by a signal
   int signal = 0;
   std::string out, err;
-  double cpu_seconds = 0;  // of all its threads: unlike the clock, it does not see what else the machine does
+  double cpu_seconds = 0;  // CPU time of all threads: not affected by other processes
   i64 peak_bytes = 0;
 
   bool ok() const { return exit_code == 0; }
 };
 
 struct RunLimits {
-  double seconds = 120;          // then it is killed
-  i64 file_bytes = 0;            // no file may grow beyond this; 0: any size
-  i64 open_files = 0;            // at once, as `ulimit -Sn` sets it; 0: any number
-  int ranks = 1;                 // more: started by mpirun
-  std::function<bool()> kill{};  // asked again and again; SIGKILL once it says so
+  double seconds = 120;          // time limit
+  i64 file_bytes = 0;            // maximum file size; 0: none
+  i64 open_files = 0;            // limit of open files, as `ulimit -Sn`; 0: none
+  int ranks = 1;                 // if more than 1: started by mpirun
+  std::function<bool()> kill{};  // called repeatedly; SIGKILL when it returns true
 };
 
 bool has_mpirun();
 
-// build/bin/PROGRAM with these words; megalith's commands that compute do so on the CPU, unless the words say where.
+// Runs build/bin/PROGRAM with these arguments. Commands of megalith compute on the CPU, unless the arguments name a
+// device.
 Ran run_program(const std::string& program, const std::vector<std::string>& words, const RunLimits& limits = {});
 
-// `megalith` with the words of a line, split at spaces. No shell: nothing is quoted or expanded.
+// Runs `megalith` with the words of a line, split at spaces, without a shell.
 Ran megalith(const std::string& line, const RunLimits& limits = {});
 
 std::vector<std::string> words_of(const std::string& line);

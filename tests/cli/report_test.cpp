@@ -1,4 +1,4 @@
-// `megalith report` and `megalith compare` of runs that the program has made.
+// `megalith report` and `megalith compare` for real runs.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>

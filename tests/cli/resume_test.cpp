@@ -1,4 +1,4 @@
-// Runs that are killed and started again end with the same digits and the same weights as one that nobody disturbed.
+// Runs that are killed and restarted end with the losses and weights of an undisturbed run.
 #include <algorithm>
 #include <filesystem>
 #include <random>
@@ -16,7 +16,7 @@ struct ResumeCase {
   const char* flags;
 };
 
-// Names of tests, not pointers and flags.
+// Names of tests instead of pointers and flags.
 void PrintTo(const ResumeCase& c, std::ostream* out) { *out << c.name; }
 
 constexpr ResumeCase kResumeCases[] = {
@@ -116,7 +116,7 @@ TEST_F(Checkpoints, FinishedRunIsNotSavedAgain) {
   EXPECT_NE(again.out.find("at iteration 4"), std::string::npos);
 }
 
-// A checkpoint of many ranks is many files, more than a process may have open at once by custom.
+// A checkpoint of many ranks has many files, more than the usual limit of open files.
 TEST_F(Checkpoints, OfManyRanksCanBeRead) {
   constexpr int kRanks = 90;
   const std::string dir = *this / "many";
@@ -135,7 +135,7 @@ TEST_F(Checkpoints, OfManyRanksCanBeRead) {
   EXPECT_TRUE(ran.ok()) << ran.out;
 }
 
-// Another schedule: refused with the values of both, or one of the two by a flag.
+// With another schedule: refused with the values of both, or a flag selects one.
 TEST_F(Checkpoints, ScheduleMustAgree) {
   must(run("--train-iters 4 --lr 1e-3 --lr-decay-style cosine"));
   const std::string other = "--train-iters 8 --lr 5e-4 --lr-decay-style linear --log-interval 1 ";
@@ -151,8 +151,9 @@ TEST_F(Checkpoints, ScheduleMustAgree) {
   fs::remove_all(*this / "ck");
   fs::rename(copy, *this / "ck");
   const Ran stored = must(run(other + "--use-checkpoint-opt-param-scheduler"));
-  EXPECT_NE(stored.out.find("learning rate: 0.000000E+00 |"), std::string::npos) << stored.out;  // its decay is over
-  must(run("--train-iters 10 --lr 5e-4 --use-checkpoint-opt-param-scheduler"));  // what was followed is what was saved
+  EXPECT_NE(stored.out.find("learning rate: 0.000000E+00 |"), std::string::npos) << stored.out;  // after its decay
+  must(run("--train-iters 10 --lr 5e-4 --use-checkpoint-opt-param-scheduler"));  // the schedule in use is the one in
+                                                                                 // the save
   expect_refused(run("--train-iters 12 --lr 5e-4"), "--override-opt-param-scheduler");
 }
 
@@ -167,7 +168,7 @@ TEST_F(Checkpoints, OfAnotherModelAreRefusedWithBothValues) {
   expect_refused(run("--train-iters 4 --optimizer sgd --override-opt-param-scheduler"), "--optimizer");
 }
 
-// What is called a checkpoint, or holds parts of one, is none to start anew beside.
+// If --load is named like a checkpoint, or has parts of one, the run must not start from random weights.
 TEST_F(Checkpoints, ThatAreNotWholeAreNoEmptyDirectories) {
   must(run("--train-iters 2 --ckpt-format torch_dist"));
   const std::string whole = *this / "ck/iter_0000002", part = *this / "part", load = "--train-iters 2 --load ";
@@ -180,7 +181,7 @@ TEST_F(Checkpoints, ThatAreNotWholeAreNoEmptyDirectories) {
   fs::remove_all(whole), fs::create_directories(whole);
   expect_refused(pretrain(load + whole), "iter_0000002: this is the name of a checkpoint, but it contains none");
   fs::remove(part + "/common.pt"), fs::remove(part + "/metadata.json");
-  must(pretrain(load + part));  // a directory like any other
+  must(pretrain(load + part));  // an ordinary directory
 }
 
 TEST_F(Checkpoints, MayBeLinksToAnotherDisk) {
@@ -195,7 +196,7 @@ TEST_F(Checkpoints, MayBeLinksToAnotherDisk) {
                 *this / "newest"));
 }
 
-// As Megatron-LM takes it: iteration 0, without optimizer, whatever is stored.
+// As in Megatron-LM: iteration 0, without optimizer, whatever is stored.
 TEST_F(Checkpoints, OfTheNameReleaseAreToBeginWith) {
   must(run("--train-iters 4"));
   const std::string model = *this / "model";
@@ -228,14 +229,14 @@ TEST_F(Checkpoints, AreNotWrittenOverByWhatStartsFromThem) {
   EXPECT_FALSE(fs::exists(*this / "new"));
   EXPECT_EQ(kept(), (std::vector<std::string>{"0000002", "0000004"}));
   must(pretrain("--load " + ck + ft + ck + "-finetuned"));
-  // As a job that is started again by the same command, or one whose --load was forgotten.
+  // A job that is restarted with the same command, or whose --load was forgotten.
   expect_refused(pretrain("--load " + ck + ft + ck + "-finetuned"),
                  "-finetuned without --finetune to resume from them");
   const std::string other = "--train-iters 4 --save-interval 2 --save " + ck + "-finetuned ";
   expect_refused(pretrain(other), "holds checkpoints up to iteration 2, which this run does not resume from");
   expect_refused(pretrain(other + "--load " + ck), "it would overwrite them");
   must(pretrain(other + "--override-opt-param-scheduler --load " + ck + "-finetuned"));
-  fs::create_directories(*this / "run"), fs::rename(ck, *this / "run/base");  // in --save, but not among its own
+  fs::create_directories(*this / "run"), fs::rename(ck, *this / "run/base");  // in --save, but not one of its own
   must(pretrain("--load " + *this / "run/base" + ft + *this / "run"));
   EXPECT_TRUE(fs::exists(*this / "run/base/iter_0000002") && fs::exists(*this / "run/iter_0000002"));
 }
@@ -247,7 +248,7 @@ TEST_F(Checkpoints, OtherSettingsAreTold) {
   EXPECT_NE(ran.err.find("clip_grad 1.0 -> 2.0"), std::string::npos) << ran.err;
 }
 
-// Samples of a blend are as many as a run asks for: those behind it and those that it will read.
+// A blend has as many samples as a run needs: those already read and those it will read.
 TEST_F(Checkpoints, AnotherBatchSizeHasTheSamplesItNeeds) {
   const std::string blend = "--override-opt-param-scheduler --data-path 1 " + data() + " ";
   const auto last = [](const Ran& ran) { return last_number(ran.out, "consumed samples:"); };
@@ -260,7 +261,7 @@ TEST_F(Checkpoints, AnotherBatchSizeHasTheSamplesItNeeds) {
   EXPECT_NE(by_samples.out.find("iteration       50/      50"), std::string::npos) << by_samples.out;
 }
 
-// The newest has read more than the one before, which the run begins from.
+// The newest checkpoint has read more than the older one, from which the run resumes.
 TEST_F(Checkpoints, DamageIsNoLackOfSamples) {
   const std::string blend = "--override-opt-param-scheduler --data-path 1 " + data() + " ";
   must(run(blend + "--train-iters 4 --global-batch-size 2"));
@@ -294,7 +295,7 @@ TEST_F(Checkpoints, FinetuneAndPartsOfTheState) {
   expect_refused(pretrain("--load " + *this / "ck" + " --ckpt-step 5 --train-iters 4"), "iterations [2, 4, 6, 8]");
 }
 
-// A damaged latest checkpoint: the one before it is loaded, and it says so.
+// If the latest checkpoint is damaged, the previous one is loaded, and a line says so.
 TEST_F(Checkpoints, DamageFallsBackToTheOneBefore) {
   must(run("--train-iters 4"));
   fs::resize_file(*this / "ck/iter_0000004/shard_00000.safetensors", 1000);
@@ -305,7 +306,7 @@ TEST_F(Checkpoints, DamageFallsBackToTheOneBefore) {
   EXPECT_NE(ran.out.find("at iteration 2"), std::string::npos) << ran.out;
 }
 
-// A disk that fills while saving: training goes on, and the checkpoint before is whole.
+// The disk fills during a save: training continues, and the previous checkpoint is intact.
 TEST_F(Checkpoints, FullDiskIsAWarning) {
   must(run("--train-iters 2 --lr-decay-iters 9"));
   RunLimits full;

@@ -1,5 +1,5 @@
-// megalith retro build and pretrain-retro as a user runs them, on documents that come in pairs: 2i and 2i + 1 begin
-// otherwise and have one body.
+// megalith retro build and pretrain-retro as a user runs them, on document pairs: 2i and 2i + 1 have different
+// beginnings and the same body.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr int kWords = 256;  // the last one ends a document
 
 class RetroRuns : public Workshop {
  protected:
-  // A dataset of so many pairs, for --data-path.
+  // A dataset of this many pairs, for --data-path.
   std::string pairs(int count) {
     std::mt19937 draw(3);
     const auto words = [&](unsigned n) {
@@ -40,7 +40,7 @@ class RetroRuns : public Workshop {
     return *this / "pairs_text_document";
   }
 
-  // What the samples follow from, and the project.
+  // The flags that determine the samples, and the project.
   std::string samples(const std::string& data, const std::string& project) const {
     return fmt::format(
         "--data-path {} --split 80,20,0 --tokenizer-type NullTokenizer --vocab-size {} --seq-length 48 "
@@ -118,7 +118,7 @@ TEST_F(RetroRuns, GoesOnFromACheckpointWithTheSameDigits) {
                  "Hugging Face has no RETRO: write native");
 }
 
-// Of the samples of a file of neighbours, each gets those of another one.
+// Gives each sample in a file of neighbours the neighbours of another sample.
 void shuffle_neighbors(const std::string& path) {
   std::string bytes = slurp(path);
   const size_t header = 10 + size_t(u8(bytes.at(8))) + 256 * size_t(u8(bytes.at(9))), row = 20 * sizeof(i64);
@@ -129,8 +129,8 @@ void shuffle_neighbors(const std::string& path) {
   spit(path, bytes);
 }
 
-// Words are drawn at random, so that only a text's twin tells what comes. Those of the validation set are in the
-// database, but neither is trained on.
+// Words are random, so only the other document of a pair helps to predict a text. Documents of the validation set are
+// in the database, but no model trains on them.
 TEST_F(RetroRuns, NeighborsLowerTheLossOfTextsNeverTrainedOn) {
   const std::string
       data = pairs(200),
@@ -146,7 +146,7 @@ TEST_F(RetroRuns, NeighborsLowerTheLossOfTextsNeverTrainedOn) {
         "--retro-num-neighbors 1 --retro-encoder-layers 1 --init-method-std 0.2 --micro-batch-size 16 "
         "--lr 3e-3 --lr-decay-style constant --log-interval 100 --no-progress " +
         size + more;
-    const Ran ran = megalith(line, {.seconds = 600});  // a busy machine takes its time
+    const Ran ran = megalith(line, {.seconds = 600});  // a busy machine is slow
     EXPECT_EQ(ran.exit_code, 0) << line << "\n" << ran.err;
     return last_number(ran.out, "lm loss value:");
   };
@@ -158,7 +158,7 @@ TEST_F(RetroRuns, NeighborsLowerTheLossOfTextsNeverTrainedOn) {
   EXPECT_LT(with, shuffled - 0.25);
 }
 
-// A build without faiss refuses the flag, and says what to install.
+// A build without faiss refuses the flag, and names the package to install.
 TEST_F(RetroRuns, AnIndexIsBuiltOnAnyRanksOrRefusedInOneLine) {
   const std::string data = pairs(10), index = " --retro-index-str IVF8_HNSW4,Flat --retro-query-nprobe 4";
   expect_refused(build(data, "indexed") + " --retro-query-nprobe 0", "--retro-query-nprobe 0: want 1 to");

@@ -1,5 +1,5 @@
-// Scripts in the manner of public repositories, by scripts/try-script. The first line of each says what must come of
-// it: "plans", or "refused" with words that the one answer must hold.
+// Scripts in the style of public repositories, run by scripts/try-script. The first line of each has the expected
+// result: "plans", or "refused" with words that the answer must contain.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -61,7 +61,7 @@ TEST_F(Scripts, PlanOrAreAnsweredOnce) {
   EXPECT_GE(n, 13);
 }
 
-// The line that an answer ends with, which a shell can read.
+// The last line of an answer, in shell syntax.
 std::string line_of(const std::string& text) {
   const size_t at = text.rfind("\nmegalith pretrain-gpt ");
   if (at == std::string::npos) return {};

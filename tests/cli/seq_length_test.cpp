@@ -1,4 +1,4 @@
-// --seq-length left out beside a Hugging Face directory, whose config.json knows the longest sequence alone.
+// No --seq-length with a Hugging Face directory, whose config.json knows only the longest sequence.
 #include "tests/golden.h"
 #include "workshop.h"
 

@@ -1,4 +1,4 @@
-// Fine-tuning on chats: what a packed sample computes, and the whole way from a hub directory and a file of chats.
+// Fine-tuning on chats: the results of a packed sample, and the whole path from a hub directory and a file of chats.
 #include <algorithm>
 #include <filesystem>
 #include <random>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr i64 kSeq = 64, kVocab = 160;
 
-// 12 conversations of 8 to 40 random tokens; what the assistant wrote comes in turns.
+// 12 conversations of 8 to 40 random tokens, with turns of user and assistant.
 std::shared_ptr<const Conversations> made_up() {
   auto c = std::make_shared<Conversations>();
   std::mt19937 random(2);
@@ -65,7 +65,7 @@ class Model {
     interpreter_->run(program("evaluate"), true);
     return interpreter_->scalars(program("evaluate"), "loss")[0];
   }
-  // Of the loss's sum, of all parameters.
+  // Gradients of the loss's sum, for all parameters.
   std::vector<float> gradients(const Batch& b) {
     Feed(step_.plan, step_.inputs, *interpreter_, Coord{})(b);
     interpreter_->run(program("micro-batch"), true);
@@ -99,7 +99,7 @@ DataConfig sft_config(bool packing) {
   return c;
 }
 
-// The sum of the losses of each conversation, by its tokens; each alone in the loss, whatever shares its sample.
+// The loss sums of the conversations, each with its own tokens only, whatever else is in its sample.
 std::map<std::vector<i32>, double> losses(Model& model, bool packing) {
   const auto c = made_up();
   const SftDataset set({{c, {0, c->size()}, 0}}, sft_config(packing), std::nullopt);
@@ -133,8 +133,8 @@ TEST(Sft, PackedAndUnpackedLossesAreTheSame) {
   }
 }
 
-// What a user wrote has no part in the loss: other labels there change no bit of loss and gradients, while one label of
-// the assistant's does; and with the assistant's positions alone taken out, every gradient is exactly 0.
+// A user's text has no influence on the loss. Other labels there change no bit of loss and gradients, but one label
+// of the assistant does. Without the assistant's positions every gradient is exactly 0.
 TEST(Sft, UserTurnsHaveNoGradient) {
   Model model;
   const auto c = made_up();

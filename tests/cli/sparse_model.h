@@ -1,4 +1,4 @@
-// A Hugging Face model of zeros, which takes no room on the disk.
+// A Hugging Face model of zeros, as a sparse file.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ struct SparseTensor {
   i64 rows, columns;  // no columns: a vector
 };
 
-// DIR/config.json and DIR/model.safetensors, f32. Gives the tensors' bytes.
+// Writes DIR/config.json and DIR/model.safetensors in f32. Returns the tensors' bytes.
 i64 write_sparse_model(const std::string& dir, const std::string& config, const std::vector<SparseTensor>& tensors);
 
 }  // namespace megalith::test

@@ -1,4 +1,4 @@
-// What the program says of itself: --version, the head of the log, checkpoints; and the commit that a build finds.
+// Version information: --version, the head of the log, checkpoints; and the commit that a build finds.
 #include "cli/stack_words.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 class Stack : public Workshop {
  protected:
-  // What cmake/commit.cmake finds for the sources in a folder.
+  // The result of cmake/commit.cmake for the sources in a folder.
   std::string commit_of(const std::string& sources) {
     const std::string out = *this / "commit.cpp";
     fs::remove(out);
@@ -77,7 +77,7 @@ TEST_F(Stack, ShortensWhatLibrariesSay) {
   EXPECT_EQ(driver_version("nonsense\n1.2.3"), "");
 }
 
-// An unpacked archive has no commit, in a checkout of another project either.
+// An unpacked archive has no commit, even inside a checkout of another project.
 TEST_F(Stack, ABuildFindsTheCommitOfItsOwnCheckout) {
   if (!runs("git --version") || !runs("cmake --version")) GTEST_SKIP() << "there is no git, or no cmake";
   fs::create_directories(*this / "archive");

@@ -1,4 +1,4 @@
-// pretrain-t5 as a user runs it: training, resuming, layouts' worth of losses, what is refused.
+// pretrain-t5 as a user runs it: training, resuming, losses under several layouts, refused flags.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -47,7 +47,7 @@ class T5Runs : public Workshop {
   }
 };
 
-// A document counts up, so what is masked follows from what is not.
+// A document counts up, so masked words follow from the others.
 TEST_F(T5Runs, Learns) {
   const Ran ran = must(line("--train-iters 300 --lr 3e-3 --micro-batch-size 8 --global-batch-size 8 --metrics-file " +
                             *this / "m.jsonl"));
@@ -89,7 +89,7 @@ TEST_F(T5Runs, TellsWhatIsNotBuilt) {
   refused("--num-experts 4", "--num-experts is not built for a T5");
 }
 
-// What Megatron's script for T5 gives: a vocabulary of BERT, and so many sentinels behind it.
+// The flags of Megatron's script for T5: a vocabulary of BERT, followed by sentinels.
 TEST_F(T5Runs, TrainsOnABertVocabularyWithSentinels) {
   const std::string tokenizer = "--tokenizer-type BertWordPieceLowerCase --vocab-file " + *this / "vocab.txt";
   const std::string data = corpus(tokenizer);
@@ -115,17 +115,17 @@ TEST_F(T5Runs, TrainsOnABertVocabularyWithSentinels) {
   EXPECT_EQ(std::filesystem::last_write_time(map), made) << "the second run reads it";
   EXPECT_EQ(digits(*this / "again.jsonl").at("120 lm_loss"), first.at("120 lm_loss"));
   std::string broken = bytes;
-  std::fill(broken.end() - 24, broken.end(), char(0x7f));  // sentences that there are not
+  std::fill(broken.end() - 24, broken.end(), char(0x7f));  // sentences that do not exist
   spit(map.string(), broken);
   must(run + sentinels + " --metrics-file " + *this / "mended.jsonl");
   EXPECT_EQ(slurp(map.string()), bytes);
   EXPECT_EQ(digits(*this / "mended.jsonl").at("120 lm_loss"), first.at("120 lm_loss"));
 
   const Ran ran = answer(*this / "ck", "<extra_id_0> red fox runs . the green fox runs .");
-  EXPECT_TRUE(ran.out.starts_with("<extra_id_0>")) << ran.out;  // what every answer begins with
+  EXPECT_TRUE(ran.out.starts_with("<extra_id_0>")) << ran.out;  // the first token of every answer
   expect_refused("generate --device cpu --prompt fox --load " + *this / "ck",
                  "--tokens-to-generate is 64, but the model has 24 positions: give 24 or less");
-  // A model with more ids than its tokenizer has tokens answers with text all the same.
+  // A model with more ids than its tokenizer has tokens still answers with text.
   must("generate --device cpu --greedy --prompt fox --load " + golden("t5_v11") + " " + tokenizer +
        " --vocab-extra-ids 10");
 }
@@ -135,7 +135,7 @@ TEST_F(T5Runs, ADryRunMakesNoSamples) {
   EXPECT_EQ(ran.out.find("> finished creating T5 datasets"), std::string::npos) << ran.out;
 }
 
-// The ids behind the starts of answers are those of a Hugging Face model: its files say what begins and ends them.
+// For a Hugging Face model the first and last token of answers come from its files.
 TEST_F(T5Runs, AnswersAsTransformersDoes) {
   for (const std::string name : kGoldenT5) {
     const auto cases = nlohmann::json::parse(slurp(golden(name) + "/greedy.json"));

@@ -1,4 +1,4 @@
-// A training run as its user sees it: it learns, and everything that it says and writes is there.
+// A training run as its user sees it: it learns, and all output is present.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-double unigram_entropy(const std::string& text) {  // nats a byte
+double unigram_entropy(const std::string& text) {  // nats per byte
   std::map<char, double> counts;
   for (const char c : text) ++counts[c];
   double h = 0;
@@ -34,7 +34,7 @@ TEST_F(Training, LearnsAText) {
   const double loss = last_number(ran.out, "lm loss: "), validation = last_number(ran.out, "lm loss value: ");
   EXPECT_LT(loss, entropy - 0.8);
   EXPECT_LT(validation, entropy - 0.8);
-  EXPECT_GT(validation, 1);  // labels that leak are learnt to nothing
+  EXPECT_GT(validation, 1);  // if labels leaked, the loss would go to zero
 }
 
 // The lines that dashboards parse.
@@ -60,8 +60,8 @@ TEST_F(Training, PrintsMegatronsLines) {
   EXPECT_NE(ran.out.find(" validation loss at iteration 4 on test set | lm loss value: "), std::string::npos);
 }
 
-// Its first lines say what matters; all arguments are in a file beside the checkpoints, or in the log if it is asked
-// for.
+// Its first lines have the most important settings. All arguments are in a file in the checkpoint directory, or in
+// the log on request.
 TEST_F(Training, BeginsWithWhatMatters) {
   const std::string flags = "--train-iters 2 --split 80,10,10 --save-interval 2 --save " + *this / "ck ",
                     arguments = "num_layers ...................................... 2";
@@ -76,7 +76,7 @@ TEST_F(Training, BeginsWithWhatMatters) {
   }
   const auto lines_before = [&](std::size_t end) { return std::count(plain.begin(), plain.begin() + i64(end), '\n'); };
   const auto of_stack = lines_before(plain.find("\ndiffers ")) - lines_before(plain.find("\nstack "));
-  EXPECT_GT(of_stack, 0) << plain;  // two lines where there are many libraries
+  EXPECT_GT(of_stack, 0) << plain;  // two lines if there are many libraries
   EXPECT_LT(lines_before(at) - of_stack, 15) << plain;
   EXPECT_EQ(plain.find(arguments), std::string::npos) << plain;
   EXPECT_EQ(plain.find("-- plan --"), std::string::npos) << plain;
@@ -89,7 +89,7 @@ TEST_F(Training, BeginsWithWhatMatters) {
             std::string::npos);
 }
 
-// A line's time and its tokens a second of each device make a step's tokens, whatever the number of devices.
+// A line's time and its tokens per second per device give a step's tokens, for any number of devices.
 void expect_speed_of_each(const std::string& line, int ranks) {
   const Ran ran =
       megalith(line + " --train-iters 3 --log-interval 1 --global-batch-size 64 --log-throughput", {.ranks = ranks});
@@ -153,7 +153,7 @@ TEST_F(Training, LeavesEarlyAndSaves) {
   EXPECT_NE(time.out.find("exiting program after 0.0"), std::string::npos);
 }
 
-// Where there is no GPU, the CPU computes and the log says why; asking for a GPU is an error in one line.
+// Without a GPU the CPU computes, and the log says why; requesting a GPU is an error in one line.
 TEST_F(Training, SaysWhereItComputes) {
   const Ran cpu = must(pretrain("--train-iters 1"));
   EXPECT_NE(cpu.err.find("device: CPU (--device cpu)\n"), std::string::npos) << cpu.err;
@@ -181,7 +181,7 @@ TEST_F(Training, CountsInSamples) {
       << ran.out;
 }
 
-// A loss that overflows: steps are skipped, counted and told; nothing is learnt or spoilt.
+// A loss that overflows: steps are skipped, counted and reported; weights do not change.
 TEST_F(Training, SkipsAndCountsBadSteps) {
   const Ran ran = must(pretrain("--train-iters 4 --log-interval 4 --lr 1e30 --clip-grad 0 --lr-decay-style constant"));
   EXPECT_NE(ran.err.find("the step is skipped"), std::string::npos) << ran.err;

@@ -1,5 +1,5 @@
-// Runs of BERT and T5 that begin from nothing, exported: transformers finds all weights, computes and trains with them
-// as we do, and a T5 gives the same answers. Skipped where Python has no transformers 5.
+// Exports of BERT and T5 runs from random weights: transformers finds all weights, computes and trains as we do, and
+// a T5 gives the same answers. Skipped if Python has no transformers 5.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -44,7 +44,7 @@ class TransformersExport : public Workshop {
       EXPECT_NE(ran.out.find(std::string("pass  ") + line), std::string::npos) << hf << " " << line;
   }
 
-  // What the run answers, by what its samples begin with, is what transformers answers with the export.
+  // transformers answers with the export as the run does, from the first token of its samples.
   void expect_same_answers(const std::string& run, const std::string& hf) {
     const auto end = nlohmann::json::parse(slurp(hf + "/config.json")).at("eos_token_id").get<i32>();
     for (const auto& c : nlohmann::json::parse(slurp(hf + "/greedy.json"))) {
@@ -79,7 +79,7 @@ TEST_F(TransformersExport, ComputesTheSame) {
   }
 }
 
-// Without Python: the ids that the files tell are those of the samples.
+// Without Python: the ids in the files are those of the samples.
 TEST_F(TransformersExport, AT5TellsWhatItsSamplesBeginWith) {
   spit(*this / "vocab.txt", "[UNK]\nthe\n[PAD]\n.\n[SEP]\n##s\n[MASK]\n[CLS]\nfox\n");
   spit(*this / "text.jsonl", "{\"text\": \"the fox. the fox the foxs. the fox.\"}\n");
@@ -95,7 +95,7 @@ TEST_F(TransformersExport, AT5TellsWhatItsSamplesBeginWith) {
     EXPECT_EQ(told.at("eos_token_id"), 4) << file;
     EXPECT_EQ(told.at("pad_token_id"), 2) << file;
   }
-  // The export by itself reads and answers as the run: its tokenizer has the sentinels.
+  // The export alone reads and answers like the run: its tokenizer has the sentinels.
   const auto tokens = nlohmann::json::parse(slurp(*this / "hf/tokenizer_config.json")).at("additional_special_tokens");
   EXPECT_EQ(tokens.size(), 10U);
   EXPECT_EQ(tokens.at(9), "<extra_id_9>");
@@ -106,7 +106,7 @@ TEST_F(TransformersExport, AT5TellsWhatItsSamplesBeginWith) {
     return ran.out;
   };
   EXPECT_EQ(answer("hf"), answer("run"));
-  // There and back through our own format, an origin's start is kept.
+  // A conversion to our format and back keeps the origin's start token.
   must("convert --load " + *this / "hf" + " --to native --save " + *this / "back");
   must("convert --load " + *this / "back" + " --to hf --save " + *this / "again");
   EXPECT_EQ(nlohmann::json::parse(slurp(*this / "again/config.json")).at("decoder_start_token_id"), 7);

@@ -1,4 +1,4 @@
-// A folder of its own for each test, with a small corpus in it: lines of the license's words, as bytes.
+// A separate folder for each test, with a small corpus: lines of the license's words, as bytes.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -18,11 +18,11 @@ class Workshop : public ::testing::Test {
   ~Workshop() override;
 
   std::string operator/(const std::string& name) const { return dir_ + "/" + name; }
-  // --data-path of a document for each line, made on first use.
+  // --data-path with a document for each line; made at the first call.
   const std::string& data();
   const std::string& text();  // the lines themselves
 
-  // The words of a small training run: the model and the data, and `more`.
+  // The arguments of a small training run: model and data, then `more`.
   std::string pretrain(const std::string& more);
   // A run that must succeed.
   Ran must(const std::string& line);
@@ -31,14 +31,14 @@ class Workshop : public ::testing::Test {
   std::string dir_, data_, text_;
 };
 
-// A metrics file's numbers as written, "ITERATION KEY" -> text, without those that measure
-// time, and without spikes, whose window begins anew with each start.
+// A metrics file's numbers as text, "ITERATION KEY" -> text. Without times, and without spikes, whose window starts
+// empty in each start.
 std::map<std::string, std::string> digits(const std::string& metrics_path);
 
-// The number behind `label` where it stands last in the text; NaN if it does not.
+// The number after the last occurrence of `label`; NaN if there is none.
 double last_number(const std::string& text, const std::string& label);
 
-// One line that holds `part`, exit code not 0, within 2 seconds.
+// One line that contains `part`, exit code not 0, within 2 seconds.
 void expect_refused(const Ran& ran, const std::string& part);
 inline void expect_refused(const std::string& line, const std::string& part) { expect_refused(megalith(line), part); }
 

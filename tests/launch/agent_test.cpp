@@ -1,4 +1,4 @@
-// Ranks that are small scripts: what they are given, how their ends are taken, and that none is left.
+// The agent with small scripts as ranks: their environment, how it handles their exits, and that no process is left.
 #include <signal.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 class Agent : public LaunchFolder {
  protected:
-  // Of one node, ranks of `script`. Each start leaves a line in the file `starts`.
+  // Runs `script` as the ranks of one node. Each start appends a line to the file `starts`.
   std::vector<std::string> words(int ranks, const std::string& script, std::vector<std::string> flags = {}) const {
     std::vector<std::string> all{"--standalone", "--nproc-per-node", std::to_string(ranks)};
     all.insert(all.end(), flags.begin(), flags.end());
@@ -102,7 +102,7 @@ TEST_F(Agent, WritesLogsAndShowsWhatItIsAskedTo) {
 
 TEST_F(Agent, LeavesNothingWhenItIsKilledOrToldToEnd) {
   for (const int signal : {SIGKILL, SIGTERM, SIGINT}) {
-    // A killed agent can't reach what its ranks have started.
+    // A killed agent cannot kill the processes that its ranks have started.
     const std::string grandchild = "/bin/bash -c 'sleep 1000; true " + dir() + "' & ";
     LaunchRun run(dir(), words(2, signal == SIGKILL ? "while true; do sleep 0.05; done" : grandchild + "wait"));
     ASSERT_TRUE(run.wait_until([&] { return starts() == 2 && run.ranks().size() == 2; }));
@@ -111,7 +111,7 @@ TEST_F(Agent, LeavesNothingWhenItIsKilledOrToldToEnd) {
     EXPECT_EQ(run.end().code, 128 + signal);
     for (int tries = 0; tries < 2000 && !processes_of(dir()).empty(); ++tries) usleep(5000);
     expect_none_left();
-    const std::vector<pid_t> left = processes_of("sleep");  // with other tests' perhaps
+    const std::vector<pid_t> left = processes_of("sleep");  // possibly together with other tests'
     for (const pid_t rank : ranks) EXPECT_EQ(std::ranges::find(left, rank), left.end());
     std::filesystem::remove(*this / "starts");
   }
@@ -141,7 +141,7 @@ TEST_F(Agent, StartsAgainWhereNothingMoves) {
   EXPECT_EQ(e.lines_with("no rank made progress for 3 s").size(), 1u) << e.err;
 }
 
-// Memory that is taken beside the steps may hold them up for seconds.
+// Pinning memory during steps may delay them by seconds.
 TEST_F(Agent, WaitsLongerWhereMemoryIsTaken) {
   const std::string settles = "printf settling >&$MEGALITH_LAUNCH_FD; " + std::string(kDidOne) +
                               "sleep 3; printf settled >&$MEGALITH_LAUNCH_FD; [ $MEGALITH_GENERATION = 2 ] && exit 0; ";
@@ -189,7 +189,7 @@ TEST_F(Agent, WorksOverNodes) {
   EXPECT_EQ(one.lines_with("rank 3 (pid ").size(), 1u) << one.err;
 }
 
-// Slurm or Kubernetes start the launch of node 0 again.
+// Slurm or Kubernetes may restart the launch of node 0.
 TEST_F(Agent, GoesOnUnderANewController) {
   const Listener held = hold_port("127.0.0.1");
   const auto all = [&](int rank) {

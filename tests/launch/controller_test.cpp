@@ -1,4 +1,4 @@
-// What the controller makes of what it is told, without processes or clocks.
+// The controller's decisions for given events, without processes or clocks.
 #include "launch/controller.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace megalith::launch {
 namespace {
 
-// Nodes that do as they are told.
+// Simulated nodes that follow the controller's orders.
 class Nodes {
  public:
   explicit Nodes(Rules rules, std::vector<int> ranks = {2}, Worlds worlds = {})
@@ -29,7 +29,7 @@ class Nodes {
     e.host = "host";
     controller_.take(node, {.kind = Report::Kind::exited, .generation = controller_.generation(), .exit = e}, now);
   }
-  // A rank is killed, and takes the other with it.
+  // A rank is killed, and the other one fails because of it.
   void crash(i64 iteration) {
     ends({.rank = 1, .signal = 9, .iteration = iteration});
     ends({.rank = 0, .code = 75, .iteration = iteration});
@@ -185,7 +185,7 @@ TEST(Controller, EndsACrashLoopAfterThreeStartsWithoutANewIteration) {
   for (int k = 0; k < 3; ++k) {
     EXPECT_FALSE(n.controller().verdict()) << k;
     n.tick();
-    n.did(10);  // again, and no further
+    n.did(10);  // again, without new iterations
     n.crash(10);
   }
   n.expect_end(93, "3 starts without a new iteration");
@@ -194,7 +194,7 @@ TEST(Controller, EndsACrashLoopAfterThreeStartsWithoutANewIteration) {
 
 TEST(Controller, CountsProgressByTheStepsAskedFor) {
   Nodes n({.min_progress = 5});
-  for (i64 at = 4; at <= 12; at += 4) {  // four a start are too few
+  for (i64 at = 4; at <= 12; at += 4) {  // four iterations per start are too few
     n.tick();
     n.did(at);
     n.crash(at);
@@ -229,7 +229,7 @@ TEST(Controller, EndsAGenerationInWhichNothingMoves) {
   EXPECT_TRUE(n.tick().empty()) << "before the first step nothing is known";
   n.did(3);
   n.now = 104;
-  n.did(-1);  // an exchange within a step
+  n.did(-1);  // progress inside a step
   n.now = 108;
   EXPECT_TRUE(n.tick().empty());
   n.now = 109.5;
@@ -286,7 +286,7 @@ TEST(Controller, WaitsForANodeThatIsGoneAndStartsWithItAgain) {
   n.expect_end(1, "node 1 did not come within 60 s");
 }
 
-// Four data-parallel ranks of a global batch of 12.
+// Four data-parallel ranks with a global batch of 12.
 int shares(int live) { return live >= 4 ? 4 : live; }
 
 TEST(Controller, GoesOnWithFewerNodesAndTakesThemInAgain) {
@@ -339,7 +339,7 @@ TEST(Controller, LeavesIdleWhatTheWorkCannotBeSharedOver) {
 }
 
 TEST(Controller, LeavesOutADeviceWhereFewerRanksWillDo) {
-  for (const int code : {17, 1}) {  // computes wrongly; no longer starts
+  for (const int code : {17, 1}) {  // wrong results; no longer starts
     Nodes n({.least_ranks = 2}, {3}, shares);
     n.did(3);
     if (code == 1) n.crash(3), n.ends({.rank = 2, .code = 75}), n.tick(), n.tick();

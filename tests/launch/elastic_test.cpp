@@ -1,4 +1,4 @@
-// Runs that lose nodes and get them back: fewer and more data-parallel ranks, the same samples and losses.
+// Runs that lose nodes and regain them: fewer and more data-parallel ranks, the same samples and losses.
 #include <signal.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kBatch = 12;  // 4, 3 and 2 ranks divide it
 
-// What the metrics file says of each iteration; of one that was made twice, the last.
+// The metrics of each iteration; the last line of a repeated one.
 struct Told {
   double loss = 0;
   int samples = 0;
@@ -24,7 +24,7 @@ std::map<int, Told> metrics_in(const std::string& path) {
       const size_t at = line.find("\"" + name + "\":");
       return at == std::string::npos ? NAN : std::atof(line.c_str() + at + name.size() + 3);
     };
-    if (!line.ends_with('}')) continue;  // of a rank that was killed as it wrote
+    if (!line.ends_with('}')) continue;  // from a rank that was killed during the write
     all[int(value("iteration"))] = {value("lm_loss"), int(value("consumed_samples"))};
   }
   return all;
@@ -53,7 +53,7 @@ class Elastic : public LaunchedTraining {
     const auto all = metrics_in(*this / "elastic.jsonl");
     return all.empty() ? 0 : all.rbegin()->first;
   }
-  // A generation of so many ranks has done some steps.
+  // Waits until a generation of this many ranks has done some steps.
   void expect_generation(LaunchRun& first, int generation, int ranks) {
     const std::string line =
         "generation " + std::to_string(generation) + " has " + std::to_string(ranks) + " ranks of ";
@@ -82,7 +82,7 @@ class Elastic : public LaunchedTraining {
     EXPECT_EQ(again.end().code, 0);
     EXPECT_EQ(too.end().code, 0);
   }
-  // Each sample once, in the same order: else a loss would be another.
+  // Each sample once, in the same order; otherwise some loss would differ.
   void expect_same_losses(const std::string& more) {
     const int last = saved("elastic");
     ASSERT_GT(last, 20);
@@ -103,7 +103,7 @@ class Elastic : public LaunchedTraining {
   Ended one_;
 };
 
-// The ranks that are left hold all of the state.
+// The remaining ranks hold the whole state.
 TEST_F(Elastic, GoesOnFromTheSnapshotsOfTheNodesThatAreLeft) {
   const std::string more = "--save-interval 1000000";
   lose_and_get_back(more);
@@ -111,7 +111,7 @@ TEST_F(Elastic, GoesOnFromTheSnapshotsOfTheNodesThatAreLeft) {
   expect_same_losses(more);
 }
 
-// Each rank has a part of the optimizer's state: a lost one's is on the disk alone.
+// Each rank has a part of the optimizer's state, so the part of a lost rank is on disk only.
 TEST_F(Elastic, GoesOnFromTheDiskWhereALostNodeHadTheRest) {
   const std::string more = "--use-distributed-optimizer --save-interval 3 --most-recent-k 2";
   lose_and_get_back(more);

@@ -1,12 +1,12 @@
-// Every kind of fault that can be planted in a rank's process: the run goes on behind it, to the same bits, and the
-// launch names the rank. $MEGALITH_ALL_FAULTS plants each kind in all ranks, in two iterations.
+// All kinds of injected faults in a rank's process: the run continues with the same bits, and the launch names the
+// rank. $MEGALITH_ALL_FAULTS injects each kind into all ranks, in two iterations.
 #include "launched_training.h"
 
 namespace megalith::test {
 namespace {
 
 struct PlantedKind {
-  std::string fault, told;  // of the rank that it strikes
+  std::string fault, told;  // of the affected rank
 };
 
 class LaunchedFaults : public LaunchedTraining {

@@ -1,4 +1,4 @@
-// Ranks that have ended, and that the system still takes down.
+// Ranks that have exited while the system still tears them down.
 #include "comm/former_ranks.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ pid_t sleeper() {
   return pid;
 }
 
-// As waitpid would tell it, before it does.
+// The status that waitpid will return later.
 std::optional<int> end_within_seconds(pid_t pid) {
   const Child child{.pid = pid, .out = {}, .err = {}, .line = {}};
   for (int i = 0; i < 1000; ++i) {
@@ -42,7 +42,7 @@ TEST(FormerRanks, AreWaitedForUntilTheyAreGone) {
   const FormerRanks former([&](const char*) { return text.c_str(); });
   kill(pid, SIGKILL);
   EXPECT_EQ(end_within_seconds(pid), SIGKILL);
-  EXPECT_TRUE(former.are_there());  // nobody has taken note of its end
+  EXPECT_TRUE(former.are_there());  // nobody has waited for it
   bool is_reaped = false;
   std::thread agent([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -63,12 +63,12 @@ TEST(FormerRanks, EndByACode) {
   waitpid(pid, nullptr, 0);
 }
 
-// Its first thread has ended alone: the process goes on.
+// Only its first thread has exited: the process still runs.
 TEST(FormerRanks, AreNotThoseWhoseOtherThreadsGoOn) {
   const pid_t pid = fork();
   if (pid == 0) {
     std::thread([] { std::this_thread::sleep_for(std::chrono::seconds(20)); }).detach();
-    syscall(SYS_exit, 0);  // of this thread alone
+    syscall(SYS_exit, 0);  // of this thread only
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_FALSE(end_of({.pid = pid, .out = {}, .err = {}, .line = {}}));

@@ -1,4 +1,4 @@
-// `megalith launch` as a process of its own, and the ranks that it has started.
+// Runs `megalith launch` as a process, and finds the ranks that it has started.
 #pragma once
 #include <sys/types.h>
 
@@ -10,7 +10,7 @@
 namespace megalith::test {
 
 struct Ended {
-  int code = -1;  // 128 + signal where one ended it
+  int code = -1;  // 128 + signal if a signal ended it
   std::string out, err;
 
   std::vector<std::string> lines_with(const std::string& part) const;  // of err
@@ -19,19 +19,19 @@ struct Ended {
 
 class LaunchRun {
  public:
-  // Words behind `megalith launch`, in a folder of this test.
+  // Arguments after `megalith launch`. Runs in the test's folder.
   LaunchRun(const std::string& folder, const std::vector<std::string>& words,
             const std::map<std::string, std::string>& variables = {});
-  ~LaunchRun();  // kills what is left
+  ~LaunchRun();  // kills all remaining processes
   LaunchRun(const LaunchRun&) = delete;
   LaunchRun& operator=(const LaunchRun&) = delete;
 
   pid_t pid() const { return pid_; }
-  std::vector<pid_t> ranks() const;         // that run now
-  std::vector<pid_t> ranks_by_age() const;  // the oldest first: those that stand by are the youngest
+  std::vector<pid_t> ranks() const;         // running ranks
+  std::vector<pid_t> ranks_by_age() const;  // oldest first, so standby ranks are last
   std::string out() const;
   std::string err() const;
-  bool wait_until(const std::function<bool()>& is_so, double seconds = 120);  // false: it ended, or it took too long
+  bool wait_until(const std::function<bool()>& is_so, double seconds = 120);  // false: it exited, or the time is over
   Ended end(double seconds = 240);
 
  private:
@@ -42,7 +42,7 @@ class LaunchRun {
   int code_ = -1;
 };
 
-// Processes whose command line holds this text.
+// Processes whose command line contains this text.
 std::vector<pid_t> processes_of(const std::string& text);
 
 std::string text_of_file(const std::string& path);

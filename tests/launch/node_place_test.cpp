@@ -1,4 +1,4 @@
-// Which node this is, by what started one launch a node.
+// Finding the node's index from the variables of the scheduler that started the launch.
 #include "launch/node_place.h"
 
 #include <gtest/gtest.h>

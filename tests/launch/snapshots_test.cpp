@@ -1,5 +1,5 @@
-// Snapshots in the agent's memory: a run whose ranks are killed goes on from them, to the same bits as an undisturbed
-// one. $MEGALITH_KILLS says how often (4), $MEGALITH_SEED where.
+// Snapshots in the agent's memory: a run whose ranks are killed resumes from them, with the bits of an undisturbed
+// run. $MEGALITH_KILLS: number of kills (4); $MEGALITH_SEED: when.
 #include <signal.h>
 
 #include <cstdlib>
@@ -15,12 +15,12 @@ namespace {
 
 class LaunchedSnapshots : public LaunchedTraining {
  protected:
-  // Nothing but the end is on the disk.
+  // Only the final checkpoint is on disk.
   static constexpr const char* kNoSaves = "--save-interval 1000000 ";
   static int number_behind(const std::string& line, const std::string& words) {
     return std::atoi(line.c_str() + line.find(words) + words.size());
   }
-  // A byte of the data of every snapshot that the launch holds is another one.
+  // Changes a data byte of every snapshot of the launch.
   static int damage_all(pid_t agent) {
     int damaged = 0;
     for (const auto& fd : std::filesystem::directory_iterator("/proc/" + std::to_string(agent) + "/fd")) {
@@ -65,7 +65,7 @@ TEST_F(LaunchedSnapshots, GoOnThroughRandomKills) {
   const Ended cut = run.end(120 + 2 * kills);
   EXPECT_EQ(cut.code, 0) << cut.err;
   EXPECT_GE(int(cut.lines_with("was ended by SIGKILL").size()), kills - 1) << cut.err;
-  // A start goes on where the killed rank was, or makes one iteration again.
+  // A start resumes at the killed rank's iteration, or repeats one.
   const std::vector<std::string> ends = cut.lines_with("was ended by SIGKILL after iteration ");
   const std::vector<std::string> begins = cut.lines_with(" completed iteration ");
   ASSERT_EQ(ends.size(), begins.size()) << cut.err;
@@ -99,7 +99,7 @@ TEST_F(LaunchedSnapshots, FallBackToTheDiskWhereTheyAreDamaged) {
   expect_same_end("whole", "cut", 40);
 }
 
-// Over two nodes each rank has all that it holds in its own agent's memory.
+// On two nodes each rank has its whole state in its own agent's memory.
 TEST_F(LaunchedSnapshots, GoOnOverTwoNodes) {
   const Listener held = hold_port("127.0.0.1");
   const std::string endpoint = "127.0.0.1:" + std::to_string(held.port);

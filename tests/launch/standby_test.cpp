@@ -1,4 +1,4 @@
-// --standby: ranks that are ready to take over. A run whose ranks are killed goes on with them to the same bits.
+// --standby: ranks that are ready to take over. A run whose ranks are killed continues with them, with the same bits.
 #include <signal.h>
 
 #include <algorithm>
@@ -20,13 +20,13 @@ class Standby : public LaunchedTraining {
     return pretrain(name, 10000000,
                     "--save-interval 10000000 --lr-decay-style constant --log-interval 1 --log-level debug " + more);
   }
-  // All ranks are there, and so many times as many have stood by.
+  // Waits until all ranks run, and standby ranks were ready this many times.
   static bool are_ready(LaunchRun& run, int times) {
     return run.wait_until([&] {
       return count_of(run.err(), "2 standby ranks are ready") == times && int(run.ranks().size()) == 2 * kRanks;
     });
   }
-  // The run saves and leaves; one that nobody disturbs comes to the same bits.
+  // Lets the run save and exit. An undisturbed run has the same bits.
   Ended end_alike(LaunchRun& run, const std::string& name) {
     kill(run.pid(), SIGTERM);
     const Ended cut = run.end();
@@ -60,7 +60,7 @@ TEST_F(Standby, TakesOverWhereARankIsKilled) {
   EXPECT_EQ(count_of(cut.out, "resumes from the snapshot"), kKills) << cut.out;
 }
 
-// Whichever is killed, one that trains or one that stands by, at whatever moment.
+// Kills training ranks and standby ranks at random times.
 TEST_F(Standby, GoesOnWhicheverRankIsKilled) {
   const int kills = number_from("MEGALITH_KILLS", 5);
   const int seed = number_from("MEGALITH_SEED", int(std::random_device{}() % 1000000));
@@ -74,11 +74,11 @@ TEST_F(Standby, GoesOnWhicheverRankIsKilled) {
   };
   for (int k = 0; k < kills; ++k) {
     count_on();
-    ASSERT_TRUE(run.wait_until([&] { return has_done(run, done + 1); })) << run.err();  // else the launch gives up
+    ASSERT_TRUE(run.wait_until([&] { return has_done(run, done + 1); })) << run.err();  // otherwise the launch gives up
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 500));
     if (const std::vector<pid_t> all = run.ranks(); !all.empty()) kill(all[random() % all.size()], SIGKILL);
   }
-  const int last = count_on() + 3;  // then the ranks are not those that were killed
+  const int last = count_on() + 3;  // then other ranks run than those that were killed
   ASSERT_TRUE(run.wait_until([&] { return has_done(run, last); })) << run.err();
   end_alike(run, "cut");
 }
@@ -90,7 +90,7 @@ TEST_F(Standby, IsNotNeededForAStart) {
   kill(all.back(), SIGKILL);
   ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " exited: the next restart") > 0; })) << run.err();
   ASSERT_TRUE(run.wait_until([&] { return int(run.ranks().size()) == kRanks; })) << run.err();
-  EXPECT_EQ(count_of(run.err(), "restart 1"), 0) << run.err();  // those that train have not noticed
+  EXPECT_EQ(count_of(run.err(), "restart 1"), 0) << run.err();  // the training ranks were not affected
   kill(all.front(), SIGKILL);
   ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " completed iteration ") == 1; })) << run.err();
   const Ended cut = end_alike(run, "cut");

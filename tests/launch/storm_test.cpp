@@ -1,6 +1,6 @@
-// A storm: a rank is killed every few seconds, and the run goes on by itself. $MEGALITH_STORM_SECONDS says how long
-// (4), $MEGALITH_STORM_EVERY how often (1 s), $MEGALITH_STORM_STANDBY=1 whether ranks stand by, $MEGALITH_STORM_GOODPUT
-// what the ledger must tell at least, in percent: that depends on the machine.
+// A storm: a rank is killed every few seconds, and the run continues without help. $MEGALITH_STORM_SECONDS: duration
+// (4); $MEGALITH_STORM_EVERY: interval (1 s); $MEGALITH_STORM_STANDBY=1: with standby ranks; $MEGALITH_STORM_GOODPUT:
+// the least goodput in percent, which depends on the machine.
 #include <signal.h>
 
 #include <chrono>
@@ -17,11 +17,11 @@ class Storm : public LaunchedTraining {
  protected:
   const bool is_long_ = std::getenv("MEGALITH_STORM_SECONDS") != nullptr;
   std::vector<std::string> endless(const std::string& name, const std::string& more) const {
-    // A core for each rank: a thread that reads ahead would take turns with its steps.
+    // One core per rank: a read-ahead thread would compete with its steps.
     const std::string size = is_long_ ? "--hidden-size 128 --seq-length 64 --num-workers 0 " : "";
     return pretrain(name, 10000000, "--save-interval 10000000 --lr-decay-style constant " + size + more);
   }
-  // The newest iteration that the metrics tell, by the end of a file that grows.
+  // The newest iteration in the metrics file, read from its end.
   int newest(const std::string& name) const {
     constexpr std::streamoff kTail = 4096;
     std::ifstream file(*this / name + ".jsonl", std::ios::binary | std::ios::ate);
@@ -31,7 +31,7 @@ class Storm : public LaunchedTraining {
     const size_t at = text.rfind(words);
     return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + words.size());
   }
-  // Of "goodput 97.1% of 60.2 s in 7 starts; seconds: init 1.0, ...".
+  // The number in "goodput 97.1% of 60.2 s in 7 starts; seconds: init 1.0, ...".
   static double told(const std::string& out, const std::string& words) {
     const size_t line = out.rfind("goodput "), at = out.find(words, line);
     return line == std::string::npos || at == std::string::npos ? -1 : std::atof(out.c_str() + at + words.size());
@@ -55,11 +55,11 @@ TEST_F(Storm, GoesOnAndKeepsAccountOfItsTime) {
   for (; Clock::now() - began < std::chrono::seconds(seconds); ++kills) {
     std::this_thread::sleep_until(began + std::chrono::seconds(every * (kills + 1)));
     std::vector<pid_t> now;
-    // Three starts in a row without a new iteration would end the launch.
+    // Three consecutive starts without a new iteration would end the launch.
     const auto is_new = [&] { return newest("storm") > furthest && begins() >= kills; };
     ASSERT_TRUE(run.wait_until([&] { return is_new() && int((now = run.ranks_by_age()).size()) >= ranks; }))
         << run.err();
-    now.resize(size_t(ranks));  // those that stand by are younger
+    now.resize(size_t(ranks));  // standby ranks are younger
     furthest = newest("storm");
     kill(now[random() % now.size()], SIGKILL);
   }

@@ -1,5 +1,5 @@
-// Training runs whose ranks are killed at random: the launch goes on by itself, to the same bits as an undisturbed run.
-// $MEGALITH_KILLS says how often (12), $MEGALITH_SEED where.
+// Training runs whose ranks are killed at random: the launch continues them, with the bits of an undisturbed run.
+// $MEGALITH_KILLS: number of kills (12); $MEGALITH_SEED: when.
 #include <signal.h>
 
 #include <chrono>
@@ -29,7 +29,7 @@ TEST_F(LaunchedTraining, GoesOnThroughRandomKills) {
     ASSERT_TRUE(run.wait_until([&] { return (ranks = run.ranks()).size() == 4 && ranks != last; })) << k << run.err();
     last = ranks;
     const int before = saved("cut");
-    // Two of three behind a new checkpoint, the others whenever it is.
+    // Two of three kills are after a new checkpoint, the others at any time.
     const bool waits = k % 3 != 2;
     ASSERT_TRUE(run.wait_until([&] { return !waits || saved("cut") > before; })) << k << run.err();
     std::this_thread::sleep_for(std::chrono::microseconds(random() % (waits ? 30000 : 400000)));
@@ -63,7 +63,7 @@ TEST_F(LaunchedTraining, SavesAndLeavesWhenItIsToldTo) {
   EXPECT_FALSE(fs::exists(*this / "told/megalith.lock"));
 }
 
-// Two pods of a PyTorchJob, whose RANK and WORLD_SIZE count pods, with two ranks each.
+// Two pods of a PyTorchJob, with two ranks each. Its RANK and WORLD_SIZE count pods.
 TEST_F(LaunchedTraining, RunsInPodsOfAPyTorchJob) {
   const Listener held = hold_port("127.0.0.1");
   const auto pod = [&](const char* rank) {
