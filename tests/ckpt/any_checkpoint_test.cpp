@@ -1,4 +1,4 @@
-// What a directory holds, and which of several checkpoints of several formats is opened.
+// Recognizes the content of a directory, and selects among several checkpoints of several formats.
 #include "ckpt/any_checkpoint.h"
 
 #include <sys/stat.h>
@@ -45,7 +45,7 @@ class AnyCheckpoints : public testing::Test {
     spit(dir_ / "model/config.json", R"({"model_type": "llama", "hidden_size": 8, "intermediate_size": 8,
       "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 16, "tie_word_embeddings": false})");
   }
-  // A checkpoint of the model in dir_/to, as this iteration.
+  // Saves the model in dir_/to as a checkpoint of this iteration.
   void put(const std::string& to, CkptFormat format, i64 iteration) {
     AnyCheckpoint from = open_any_checkpoint(dir_ / "model");
     from.manifest.iteration = iteration;
@@ -64,7 +64,7 @@ class AnyCheckpoints : public testing::Test {
   TempDir dir_;
 };
 
-// A run that began with a Hugging Face model and saves beside it goes on from what it saved.
+// A run that started from a Hugging Face model and saves in the same directory resumes from its own save.
 TEST_F(AnyCheckpoints, go_before_a_model_beside_them) {
   put("run", CkptFormat::native, 4);
   put("run", CkptFormat::native, 6);
@@ -108,7 +108,7 @@ TEST_F(AnyCheckpoints, of_megatron_need_no_tracker) {
   EXPECT_EQ(opened("run", {.iteration = 6}), 6);
 }
 
-// Going back past a whole checkpoint would write over it.
+// Using an older checkpoint than an intact one would overwrite it.
 TEST_F(AnyCheckpoints, of_megatron_are_not_passed_over) {
   put("run", CkptFormat::native, 6);
   put("run", CkptFormat::torch_dist, 10);
@@ -121,7 +121,7 @@ TEST_F(AnyCheckpoints, of_megatron_are_not_passed_over) {
   EXPECT_EQ(opened("run", {.iteration = 10}), 10);
 }
 
-// Only a run that goes on takes an older one; a tracker that names none is no damage.
+// Only a resumed run uses an older checkpoint; a tracker that names none is not damage.
 TEST_F(AnyCheckpoints, of_ours_are_passed_over_where_that_is_wanted) {
   put("run", CkptFormat::native, 4);
   put("run", CkptFormat::native, 6);
@@ -141,7 +141,7 @@ TEST_F(AnyCheckpoints, of_one_directory_have_one_iteration) {
   expect_error([&] { opened("run/iter_0000006", {.iteration = 4}); }, "is one checkpoint: --ckpt-step 4 wants");
 }
 
-// Nobody writes to them: whoever waited would wait forever.
+// Named pipes without writers: a reader would wait forever.
 TEST_F(AnyCheckpoints, with_pipes_for_files_are_refused) {
   put("native", CkptFormat::native, 6);
   put("megatron", CkptFormat::torch_dist, 6);
@@ -164,7 +164,7 @@ TEST_F(AnyCheckpoints, with_pipes_for_files_are_refused) {
   }
 }
 
-// Else a run would go on from another's checkpoint.
+// Otherwise a run would resume from another run's checkpoint.
 TEST_F(AnyCheckpoints, are_not_put_among_others) {
   put("run", CkptFormat::native, 6);
   for (const CkptFormat to : {CkptFormat::native, CkptFormat::torch_dist})

@@ -1,4 +1,4 @@
-// Power cuts, full disks, damage: the old checkpoint or the new one is there, and it is said which.
+// Power cuts, full disks, damage: the old checkpoint or the new one exists, and a line says which.
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -14,10 +14,10 @@
 namespace megalith {
 namespace {
 
-// Thrown by a hook like a power cut: not a std::exception, so nothing cleans up after it.
+// Thrown by a hook to simulate a power cut: not a std::exception, so nothing cleans up after it.
 struct Crash {};
 
-// What a disk may lose in a power cut: bytes that were not fsynced, and names whose directory was not.
+// Losses in a power cut: bytes without fsync, and names in a directory without fsync.
 class UnsafeDisk {
  public:
   void see(const FileStep& s) {
@@ -28,7 +28,7 @@ class UnsafeDisk {
       std::erase_if(names_, [&](const std::string& n) { return fs::path(n).parent_path() == s.path; });
     if (s.kind == "rename" || s.kind == "exchange") move(bytes_, s), move(names_, s);
   }
-  // Keeps so much of the unsynced bytes; at 0 also loses unsynced names.
+  // Keeps this many unsynced bytes; with 0 also loses unsynced names.
   void cut_power(int keep_percent) const {
     for (const std::string& path : bytes_)
       if (fs::exists(path)) fs::resize_file(path, fs::file_size(path) * std::uintmax_t(keep_percent) / 100);
@@ -48,7 +48,7 @@ class UnsafeDisk {
   std::set<std::string> bytes_, names_;
 };
 
-// Stops a save before each of its steps, as a power cut would.
+// Stops a save before each of its steps, like a power cut.
 void crash_everywhere(i64 old_iteration, i64 new_iteration, bool exchange) {
   const State old_state(old_iteration, 1), new_state(new_iteration, 2), next(new_iteration + 1, 3);
   for (int k = 0, finished = 0; finished == 0; ++k) {
@@ -76,7 +76,7 @@ void crash_everywhere(i64 old_iteration, i64 new_iteration, bool exchange) {
         expect_holds(c, is_old ? old_state : new_state);
         finished += done;
       }
-      // The next save goes over whatever the crash left, and nothing of it remains.
+      // The next save overwrites whatever the crash left, and nothing of it remains.
       next.save(dir.path(), {.keep_last = 1});
       expect_holds(open_checkpoint(dir.path()), next);
       EXPECT_EQ(names_in(dir.path()).size(), 2u) << "step " << k;
@@ -89,13 +89,13 @@ TEST(Checkpoint, a_crash_anywhere_leaves_the_old_or_the_new) { crash_everywhere(
 TEST(Checkpoint, a_crash_anywhere_while_replacing_leaves_the_old_or_the_new) { crash_everywhere(10, 10, true); }
 TEST(Checkpoint, a_crash_anywhere_leaves_one_where_directories_cannot_be_swapped) { crash_everywhere(10, 10, false); }
 
-// A power cut between the two renames that replace one where directories cannot be swapped.
+// A power cut between the two renames of a replacement, on file systems that cannot swap directories.
 TEST(Checkpoint, that_was_moved_aside_gets_its_empty_place_back) {
   TempDir dir;
   const State old_state(10, 1), new_state(20, 2);
   old_state.save(dir.path());
   fs::rename(dir / "iter_0000010", dir / "iter_0000010.replaced-999999998");
-  fs::create_directories(dir / "iter_0000010.replaced-999999997");  // an earlier one, of the same place
+  fs::create_directories(dir / "iter_0000010.replaced-999999997");  // an earlier checkpoint of the same path
   fs::last_write_time(dir / "iter_0000010.replaced-999999997",
                       fs::file_time_type::clock::now() - std::chrono::hours(1));
   new_state.save(dir.path());
@@ -210,7 +210,7 @@ TEST(Checkpoint, a_file_that_is_cut_short_while_it_is_read_is_damage) {
   }
 }
 
-// Of a thousand ranks there are thousands.
+// A thousand ranks have thousands of files.
 TEST(Checkpoint, holds_one_file_open_for_each_shard) {
   TempDir dir;
   State(10).save(dir.path());
@@ -219,10 +219,10 @@ TEST(Checkpoint, holds_one_file_open_for_each_shard) {
   };
   const auto before = open_files();
   const Checkpoint c = open_checkpoint(dir.path());
-  EXPECT_EQ(open_files() - before, 2);  // the mark that it is being read, and the shard
+  EXPECT_EQ(open_files() - before, 2);  // the mark of a reader, and the shard
 }
 
-// With however few open files: the newest checkpoint, or a line about these.
+// With any limit of open files: the newest checkpoint is loaded, or an error names the limit.
 TEST(Checkpoint, too_many_open_files_are_no_reason_to_go_back) {
   TempDir dir;
   const State old_state(10), new_state(20);
@@ -230,7 +230,7 @@ TEST(Checkpoint, too_many_open_files_are_no_reason_to_go_back) {
   new_state.save(dir.path());
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const int next = ::dup(STDIN_FILENO);  // the number that the next file gets
+  const int next = ::dup(STDIN_FILENO);  // the descriptor of the next file
   ::close(next);
   int refused = 0;
   for (rlim_t more = 0; more < 20; ++more) {
@@ -251,7 +251,7 @@ TEST(Checkpoint, too_many_open_files_are_no_reason_to_go_back) {
     else
       EXPECT_EQ(opened, 20);
   }
-  EXPECT_GE(refused, 2);  // the directory, and the manifest beside the mark that it is being read
+  EXPECT_GE(refused, 2);  // the directory, and the manifest next to the reader's mark
   EXPECT_LT(refused, 20);
 }
 

@@ -1,4 +1,4 @@
-// A checkpoint's manifest, where it cannot be read.
+// Errors in a checkpoint's manifest.
 #include "ckpt/native/checkpoint_layout.h"
 
 #include <sys/resource.h>

@@ -76,7 +76,7 @@ TEST(Checkpoint, several_writers_share_the_tensors) {
   expect_holds(open_checkpoint(dir / "save"), s);
 }
 
-// A tensor of several chunks: what is read is compared, and no more than the chunks that hold it.
+// A tensor of several chunks: a read verifies the chunks that hold its range, and only these.
 TEST(Checkpoint, reads_and_compares_only_the_chunks_it_needs) {
   TempDir dir;
   std::vector<float> data(std::size_t{5} << 20);  // 20 MiB: five chunks
@@ -102,7 +102,7 @@ TEST(Checkpoint, reads_and_compares_only_the_chunks_it_needs) {
       "wrong checksum; tensor t");
 }
 
-// Chunks of two blocks, some wanted whole and read past the page cache where they belong, others only in part.
+// Chunks of two blocks: some are read whole, directly into their destination with O_DIRECT, others only in part.
 TEST(Checkpoint, reads_past_the_page_cache_what_it_reads_through_it) {
   TempDir dir;
   constexpr i64 kRow = 700'001, kRows = 7, kFirst = 3,
@@ -132,13 +132,13 @@ TEST(Checkpoint, reads_past_the_page_cache_what_it_reads_through_it) {
     }
   EXPECT_EQ(c.cut_before("t", 2 * kChunk - 1), kChunk);
   EXPECT_EQ(c.cut_before("t", 2 * kChunk), 2 * kChunk);
-  EXPECT_EQ(c.cut_before("t", kFirst * kRow + 5), kFirst * kRow);  // where the second block begins, a chunk does
+  EXPECT_EQ(c.cut_before("t", kFirst * kRow + 5), kFirst * kRow);  // a chunk begins where the second block begins
   EXPECT_EQ(c.cut_before("t", kFirst * kRow + kChunk + 5), kFirst * kRow + kChunk);
   EXPECT_EQ(c.cut_before("t", kRows * kRow), kRows * kRow);
   const std::vector<i32> columns = read(1, 5, kRow - 2, 2);
   for (i64 i = 0; i < i64(columns.size()); ++i) EXPECT_EQ(columns[i], (i / 2 + 2) * kRow - 2 + i % 2) << i;
 
-  // A wrong byte of the second block's second chunk, which begins in its row 1.
+  // A wrong byte in the second chunk of the second block, which begins in its row 1.
   const std::string shard = dir / "iter_0000001/shard_00000.safetensors";
   const i64 second = TensorFiles::open_file(shard).at(c.find("t")->blocks[1].key).offset;
   std::fstream file(shard, std::ios::binary | std::ios::in | std::ios::out);
@@ -146,7 +146,7 @@ TEST(Checkpoint, reads_past_the_page_cache_what_it_reads_through_it) {
   file.put('\x7f');
   file.close();
   EXPECT_EQ(read(0, kFirst + 1, 0, kRow).back(), (kFirst + 1) * kRow - 1);
-  for (const i64 rows : {kRows - kFirst, i64{2}})  // whole, and in part
+  for (const i64 rows : {kRows - kFirst, i64{2}})  // as a whole, and in part
     expect_error([&] { (void)read(kFirst, rows, 0, kRow); }, "wrong checksum; tensor t");
 }
 
@@ -163,9 +163,9 @@ TEST(Checkpoint, keeps_the_last_ones_and_those_of_an_abandoned_future) {
   State(30).save(dir.path());
   State(35).save(dir.path());
   spit(dir / "iter_0000035/manifest.json", "");
-  expect_holds(open_checkpoint(dir.path()), State(30));  // not the future's
+  expect_holds(open_checkpoint(dir.path()), State(30));  // not one from the future
   fs::remove_all(dir / "iter_0000030");
-  expect_holds(open_checkpoint(dir.path()), State(40));  // but that rather than nothing
+  expect_holds(open_checkpoint(dir.path()), State(40));  // but it is better than nothing
   testing::internal::GetCapturedStderr();
 }
 
@@ -173,7 +173,7 @@ TEST(Checkpoint, leaves_other_processes_work_alone) {
   TempDir dir;
   fs::create_directories(dir / fmt::format("iter_0000005.tmp-{}", ::getppid()));
   fs::create_directories(dir / "iter_0000006.tmp-999999999");
-  const fs::path older = dir / fmt::format("iter_0000007.tmp-{}", ::getppid());  // than the process of that number
+  const fs::path older = dir / fmt::format("iter_0000007.tmp-{}", ::getppid());  // than the process with this id
   fs::create_directories(older);
   fs::last_write_time(older, fs::file_time_type::clock::now() - std::chrono::hours(24 * 3650));
   fs::create_directories(dir / "iter_notes");
@@ -183,7 +183,7 @@ TEST(Checkpoint, leaves_other_processes_work_alone) {
                                    "latest_checkpointed_iteration.txt"}));
 }
 
-// A name that saving gives is a checkpoint's with a mark and a number; others are somebody's own.
+// Temporary names have a checkpoint's name with a mark and a number; other names belong to users.
 TEST(Checkpoint, leaves_other_peoples_names_alone) {
   TempDir dir;
   State(10).save(dir.path());
@@ -195,12 +195,13 @@ TEST(Checkpoint, leaves_other_peoples_names_alone) {
   EXPECT_EQ(names_in(dir.path()), names);
 }
 
-// What a killed save has left may be what fills the disk.
+// The remains of a killed save may be what fills the disk.
 TEST(Checkpoint, makes_room_before_it_writes) {
   TempDir dir;
   State(10).save(dir.path());
   fs::create_directories(dir / "iter_0000005.tmp-999999999");
-  fs::copy(dir / "iter_0000010", dir / "iter_0000010.replaced-999999999");  // may be needed until the next is whole
+  // May be needed until the next one is complete.
+  fs::copy(dir / "iter_0000010", dir / "iter_0000010.replaced-999999999");
   std::set<std::string> then;
   const auto hook = [&](const FileStep& step) {
     if (step.kind == "create" && then.empty()) then = names_in(dir.path());
@@ -228,7 +229,7 @@ TEST(Checkpoint, one_that_cannot_be_removed_keeps_no_other) {
   EXPECT_NE(said.find("it is another's"), std::string::npos) << said;
 }
 
-// What a manifest claims is checked before anything is read by it.
+// A manifest's claims are checked before anything is read with them.
 TEST(Manifest, refuses_chunks_and_depths_that_nobody_writes) {
   TempDir dir;
   State(3).save(dir.path());

@@ -1,4 +1,4 @@
-// Conversions between all formats, judged bit by bit, and by PyTorch and transformers where those are installed.
+// Conversions between all formats, compared bit by bit, and by PyTorch and transformers if they are installed.
 #include "ckpt/convert.h"
 
 #include <cstring>
@@ -20,7 +20,7 @@
 namespace megalith {
 namespace {
 
-// The tree's golden models, and all of ../shared, of which some are no GPT.
+// The tree's golden models, and all of ../shared, some of which are not GPTs.
 std::vector<std::string> all_models() {
   std::vector<std::string> all = all_fixtures();
   for (const char* more : {"bert", "deepseek_v3", "megatron_bert", "mixtral", "qwen3_moe", "t5_v10", "t5_v11"})
@@ -39,7 +39,7 @@ void convert(const std::string& from, CkptFormat to, const std::string& dir, con
   convert_checkpoint(open_any_checkpoint(from), to, dir, options);
 }
 
-// Every tensor of two sets, by name.
+// Compares every tensor of two sets, by name.
 void expect_same(const TensorReader& a, const TensorReader& b, const std::string& what) {
   EXPECT_EQ(a.tensors().size(), b.tensors().size()) << what;
   for (std::size_t i = 0; i < a.tensors().size(); ++i) {
@@ -76,7 +76,7 @@ TEST(Convert, shards_join_again) {
   EXPECT_TRUE(slurp(dir / "back/model.safetensors") == slurp(fixture("qwen2") + "/model.safetensors"));
 }
 
-// A run's checkpoint: weights, moments, settings; made of a fixture's weights.
+// A run's checkpoint with weights, moments and settings, made from a fixture's weights.
 std::string make_run(const TempDir& dir, const std::string& name) {
   const AnyCheckpoint model = open_any_checkpoint(fixture(name));
   auto config = nlohmann::ordered_json::parse(model.manifest.config_json);
@@ -124,7 +124,7 @@ TEST(Convert, a_run_survives_torch_dist_with_its_moments) {
   }
 }
 
-// Examples of two tensor ranks, bf16 weights, master weights, no settings of ours.
+// Examples of two tensor-parallel ranks, bf16 weights, master weights, no settings of ours.
 TEST(Convert, reads_the_examples_of_torch_dist) {
   for (const std::string& example : golden_torch_dist()) {
     SCOPED_TRACE(example);
@@ -180,8 +180,8 @@ TEST(Convert, pytorch_reads_our_torch_dist) {
   EXPECT_EQ(found["objects"], dist.objects().size());
 }
 
-// A run's state cut over three ranks as tensor and data parallelism do: each writes files of its own, and together they
-// are the same tensors that one rank writes.
+// A run's state divided over three ranks, as by tensor and data parallelism. Each writes its own files; together they
+// have the same tensors as one rank's files.
 TEST(Convert, several_ranks_write_torch_dist) {
   for (const char* name : {"qwen2", "gpt2"}) {
     TempDir dir;
@@ -199,7 +199,7 @@ TEST(Convert, several_ranks_write_torch_dist) {
           std::memcpy(to, all.data() + begin, std::size_t(n) * sizeof(float));
         };
       };
-      // The first half along the dimension before the last one, then ragged stretches of the rest.
+      // The first half along the dimension before the last, then ragged ranges of the rest.
       const std::size_t d = t.shape.size() < 2 ? 0 : t.shape.size() - 2;
       Shape half = t.shape, rest = t.shape, from(t.shape.size(), 0);
       half[d] /= 2, rest[d] -= half[d], from[d] = half[d];
@@ -232,7 +232,7 @@ TEST(Convert, several_ranks_write_torch_dist) {
   }
 }
 
-// Megatron's own files of two tensor and two pipeline ranks, written by PyTorch from the fixture's weights.
+// Megatron's files of two tensor- and two pipeline-parallel ranks, written by PyTorch from the fixture's weights.
 TEST(Convert, reads_torch_of_several_ranks) {
   if (!python_has("torch, numpy, safetensors")) GTEST_SKIP() << python() << " has no torch, numpy and safetensors";
   const std::pair<const char*, const char*> cases[] = {
@@ -246,7 +246,7 @@ TEST(Convert, reads_torch_of_several_ranks) {
   }
 }
 
-// A flipped bit or a cut in any file is one line of error, or changes nothing that is read.
+// A flipped bit or a truncation in any file gives one line of error, or does not affect what is read.
 void expect_no_silent_damage(const std::string& dir, const std::string& place, std::initializer_list<const char*> files,
                              int tries) {
   const auto load = [&] {
@@ -307,8 +307,8 @@ TEST(Convert, transformers_computes_the_same) {
   EXPECT_EQ(run_python("same_logits.py", pairs, dir / "log"), "");
 }
 
-// A Hugging Face directory too is one job's at a time, holds nothing of ours at the end, and is whole once config.json
-// is there.
+// A Hugging Face directory too belongs to one job at a time. In the end it has no files of ours, and it is complete
+// when config.json exists.
 TEST(Convert, to_hf_locks_the_directory_and_ends_with_config_json) {
   TempDir dir;
   const std::string model = dir / "model";
@@ -322,11 +322,11 @@ TEST(Convert, to_hf_locks_the_directory_and_ends_with_config_json) {
     expect_error(write, "is saving there");
     EXPECT_EQ(names_in(out), (std::set<std::string>{kLockFile}));
   }
-  fs::create_directories(out + "/tokenizer.json");  // so that it can't be copied
+  fs::create_directories(out + "/tokenizer.json");  // so that it cannot be copied
   expect_error(write, "/assets/tokenizer.json could not be copied to " + out + "/tokenizer.json: ");
   EXPECT_EQ(names_in(out), std::set<std::string>{"tokenizer.json"});
   fs::remove_all(out);
-  // What cannot be written leaves nothing, and what one that was killed has left goes.
+  // If it cannot be written, nothing stays, and the remains of a killed job are removed.
   expect_error([&] { convert(model, CkptFormat::hf, out, {.family = "gpt2", .asset_dirs = {dir / "assets"}}); },
                "gpt2");
   EXPECT_FALSE(fs::exists(out));
@@ -354,7 +354,7 @@ TEST(Convert, writes_into_no_checkpoint) {
   }
 }
 
-// Such a place goes when the checkpoint that it is in is replaced or deleted.
+// Such a directory disappears when its checkpoint is replaced or deleted.
 TEST(Convert, writes_below_no_checkpoint_and_among_no_others) {
   TempDir dir;
   const std::string model = dir / "model", save = dir / "save";
@@ -366,7 +366,7 @@ TEST(Convert, writes_below_no_checkpoint_and_among_no_others) {
                    " is a checkpoint, and what is saved in one goes with it");
       EXPECT_EQ(names_in(save), (std::set<std::string>{"iter_0000000", "latest_checkpointed_iteration.txt"})) << place;
     }
-  // A name alone is nothing, nor are files of such names around.
+  // A name without content does not count, and neither do files with such names.
   for (const char* name : {"export/iter_0000003", "export/iter_0000004", "export/iter_0000004/again"})
     convert(model, CkptFormat::hf, dir / name);
   spit(dir / "export/manifest.json", "{}"), spit(dir / "export/.metadata", "");

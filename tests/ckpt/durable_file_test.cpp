@@ -1,6 +1,6 @@
-// A file's way to the disk: past the page cache where that is allowed, by ordinary writes where it is not. Every error
-// of the threads that write is reported to its owner. This program's pwrite and fallocate stand before the library's,
-// so that a test can refuse what a disk may refuse.
+// Writing a file to disk: with O_DIRECT if allowed, by ordinary writes otherwise. Every error of the writing threads
+// is reported to the owner. The test's pwrite and fallocate replace the library's, so that a test can refuse what a
+// disk may refuse.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,11 +23,11 @@
 namespace megalith {
 namespace {
 
-// Called before each write, by several threads at once: gives an errno, or 0 and perhaps fewer bytes.
+// Called before each write, by several threads at the same time. Returns an errno, or 0 and possibly fewer bytes.
 using Disk = std::function<int(int fd, std::size_t& bytes, i64 position)>;
 Disk disk;
 int no_room = 0;              // the errno of fallocate
-std::atomic<i64> room_asked;  // of it, the last time
+std::atomic<i64> room_asked;  // its last size
 
 bool is_direct(int fd) { return (::fcntl(fd, F_GETFL) & O_DIRECT) != 0; }
 
@@ -63,7 +63,7 @@ class Durable : public ::testing::Test {
     disk = nullptr, no_room = 0;
     fs::remove_all(dir_);
   }
-  // Writes them in pieces of odd sizes, and checks what is then in the file.
+  // Writes them in chunks of odd sizes, and checks the content of the file.
   void expect_written(i64 size, i64 room = 0) {
     const std::string text = bytes_of(size);
     DurableFile file(path_, {}, room);
@@ -113,7 +113,7 @@ TEST_F(Durable, GoesPastTheCacheBlockByBlock) {
   }
 }
 
-// A disk is fast only with several writes to do; and none of them is still under way when the file is synced.
+// A disk is fast only with several writes in progress. None of them may be in progress when the file is synced.
 TEST_F(Durable, HasSeveralWritesAtOnceAndSyncsBehindThem) {
   std::mutex mutex;
   std::condition_variable all_there;
@@ -177,7 +177,7 @@ TEST_F(Durable, SetsRoomAsideBeforeTheFirstWrite) {
   EXPECT_EQ(kinds.back(), "fsync");
 }
 
-// Both formats' files say how long they will be, but for what is beside the tensors.
+// Files of both formats are preallocated, except those without tensors.
 TEST_F(Durable, HasRoomForTheTensorsOfACheckpoint) {
   const i64 bytes = 3 * kBuffer;
   const std::string text = bytes_of(bytes);
@@ -206,7 +206,7 @@ TEST_F(Durable, IsWrittenThroughTheCacheWhereDirectWritesAreRefused) {
 }
 
 TEST_F(Durable, IsWrittenByADiskThatTakesLessAtOnce) {
-  for (const std::size_t most : {std::size_t{1} << 20, std::size_t{1000001}}) {  // the latter in the middle of a block
+  for (const std::size_t most : {std::size_t{1} << 20, std::size_t{1000001}}) {  // the last: in the middle of a block
     disk = [&](int, std::size_t& n, i64) {
       n = std::min(n, most);
       return 0;
@@ -215,7 +215,7 @@ TEST_F(Durable, IsWrittenByADiskThatTakesLessAtOnce) {
   }
 }
 
-// Wherever it fails, write() or sync() says so, with the path and the reason.
+// Wherever it fails, write() or sync() reports it, with the path and the reason.
 TEST_F(Durable, TellsEveryError) {
   const std::string text = bytes_of(3 * kBuffer + 5);
   for (const int error : {ENOSPC, EIO})
@@ -234,7 +234,7 @@ TEST_F(Durable, TellsEveryError) {
                fmt::format("[file] cannot write {}: {}", path_, std::strerror(ENOSPC)));
 }
 
-// One that is given up while it is being written.
+// A file that is abandoned during a write.
 TEST_F(Durable, MayBeLeftUnfinished) {
   for (int i = 0; i < 20; ++i) {
     DurableFile file(path_);
@@ -242,7 +242,7 @@ TEST_F(Durable, MayBeLeftUnfinished) {
   }
 }
 
-// What the hook throws on a thread that writes arrives here: no std::exception, as in tests of power cuts.
+// An exception of the hook on a writing thread arrives here. It is not a std::exception, as in tests of power cuts.
 TEST_F(Durable, CarriesWhatTheHookThrows) {
   struct PowerCut {};
   std::atomic<int> writes = 0;
@@ -258,7 +258,7 @@ TEST_F(Durable, CarriesWhatTheHookThrows) {
   EXPECT_GE(writes, 2);
 }
 
-// A text that can't be replaced stays, with nothing beside it; a crash alone leaves what has been written.
+// A text that cannot be replaced stays, with no other file; only a crash leaves a partly written file.
 TEST_F(Durable, ReplacesATextOrLeavesIt) {
   replace_text(path_, "old", {});
   disk = [](int, std::size_t&, i64) { return ENOSPC; };

@@ -1,4 +1,4 @@
-// Hugging Face files of experts: each of hundreds of tensors is there once, in files that are whole.
+// Hugging Face files of experts: each of hundreds of tensors occurs once, in complete files.
 #include <algorithm>
 
 #include "ckpt/hf/hf_weights.h"
@@ -29,7 +29,7 @@ auto named(std::vector<Stored>& tensors, const std::string& name) {
   return std::ranges::find_if(tensors, [&](const Stored& t) { return t.spec.name == name; });
 }
 
-// In several files; gives their folder.
+// Writes several files; returns their folder.
 std::string write_shards(const TempDir& dir) {
   write_model(dir / "whole", small_config(kConfig), small_tensors(kConfig));
   export_hf(dir / "shards", read_hf_config(dir / "whole"), read(dir / "whole"), {.max_shard_bytes = 1500});
@@ -68,7 +68,7 @@ TEST(ExpertFiles, that_are_cut_short_or_missing_are_refused) {
   expect_error([&] { read(shards); }, "lists " + name + ", which is missing");
 }
 
-// What is cut off while it is written has no config.json, and its files have no names yet.
+// After an interrupted write there is no config.json, and its files have no final names.
 TEST(ExpertFiles, of_an_interrupted_export_are_no_model) {
   TempDir dir;
   const std::size_t whole = names_in(write_shards(dir)).size();

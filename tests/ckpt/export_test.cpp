@@ -1,4 +1,4 @@
-// What goes along with the tensors where a checkpoint is converted: the tokenizer's files, Megatron's arguments.
+// Files besides the tensors in a conversion: the tokenizer's files, Megatron's arguments.
 #include <nlohmann/json.hpp>
 
 #include "ckpt/convert.h"
@@ -28,7 +28,7 @@ TEST(Export, copies_the_tokenizer) {
   EXPECT_FALSE(fs::exists(dir / "hf/other.txt"));
 }
 
-// Of a model that came from nowhere, or whose origin tells none.
+// For a model without origin, or whose origin has no information.
 TEST(Export, tells_the_tokenizers_ids) {
   TempDir dir;
   AnyCheckpoint c = small_model(dir, kSmallLlama);
@@ -62,7 +62,7 @@ TEST(Export, names_the_vocabulary_by_its_kind) {
   }
 }
 
-// Megatron's arguments take any factor of rope, and know one kind of Llama 3's scaling.
+// Megatron's arguments allow any rope factor, but only one kind of Llama 3's scaling.
 TEST(Export, tells_megatron_what_it_knows) {
   TempDir dir;
   AnyCheckpoint c = small_model(dir, kSmallLlama);
@@ -86,7 +86,7 @@ TEST(Export, tells_megatron_what_it_knows) {
   EXPECT_EQ(unknown_to_megatron(normed), "RMS norms of queries and keys beside LayerNorm");
 }
 
-// After --use-checkpoint-opt-param-scheduler the flags say another one.
+// With --use-checkpoint-opt-param-scheduler the flags have another schedule.
 TEST(Export, groups_of_the_optimizer_have_the_schedule_in_effect) {
   TempDir dir;
   AnyCheckpoint c = small_model(dir, kSmallLlama);

@@ -1,4 +1,4 @@
-// DeepSeek's codes of 8 bits with a scale for each block: the same model as its products, to the bit.
+// DeepSeek's 8-bit codes with a scale per block: bit for bit the same model as the products of codes and scales.
 #include "ckpt/hf/fp8_weights.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace megalith {
 namespace {
 
-// Sizes that are no multiples of a block, beside some that are less than one.
+// Sizes that are not multiples of a block, and some that are smaller than one.
 constexpr const char* kDeepseekConfig =
     R"({"model_type":"deepseek_v3","hidden_size":144,"intermediate_size":136,"num_hidden_layers":2,
         "num_attention_heads":2,"q_lora_rank":6,"kv_lora_rank":4,"qk_nope_head_dim":3,"qk_rope_head_dim":2,
@@ -45,7 +45,7 @@ struct Models {
   std::vector<Stored> codes, products;
 };
 
-// The linears' matrices as codes and scales, and multiplied; the rest the same in both.
+// The matrices of linear layers as codes and scales, and multiplied; the other tensors are the same in both.
 Models make_models() {
   Models out;
   u32 random = 1;
@@ -91,7 +91,7 @@ TEST(Fp8Weights, are_the_products_to_the_bit) {
       EXPECT_EQ(slurp(dir / ("codes" + type) + file), slurp(dir / ("products" + type) + file)) << type << file;
 }
 
-// Any box of a tensor, in blocks that it cuts.
+// Any box of a tensor, also with partial blocks.
 TEST(Fp8Weights, are_read_in_parts) {
   TempDir dir;
   const Models models = make_models();

@@ -17,8 +17,7 @@ namespace megalith {
 
 namespace fs = std::filesystem;
 
-// An empty directory of this test, removed at the end; in memory where there is such a place, since thousands of fsyncs
-// are slow.
+// An empty directory of this test, removed at the end; in memory if possible, because thousands of fsyncs are slow.
 class TempDir {
  public:
   TempDir() {
@@ -60,7 +59,7 @@ void expect_error(F&& f, const std::string& part) {
 // A model of the tree's golden cases.
 inline std::string fixture(const std::string& family) { return golden(family); }
 
-// Directories of all families' models: the tree's, and those of ../shared where it is there.
+// Directories of all families' models: the tree's, and those of ../shared if it exists.
 inline std::vector<std::string> all_fixtures() {
   std::vector<std::string> all;
   for (const char* family : kGoldenModels)

@@ -149,7 +149,7 @@ TEST(HfConfig, refuses_by_name_and_value) {
   refused(changed(falcon, "num_ln_in_parallel_attn", 2), "num_ln_in_parallel_attn = 2");
 }
 
-// Messages show values: of what is nested two million deep they must not walk them.
+// Messages show values, but must not recurse into a value that is nested two million deep.
 TEST(HfConfig, refuses_depths_that_no_model_has) {
   const std::string deep =
       R"({"model_type":"llama","hidden_size":)" + std::string(2'000'000, '[') + std::string(2'000'000, ']') + "}";
@@ -221,7 +221,7 @@ TEST(HfConfig, refuses_to_write_what_would_be_another_model) {
   c.model = {};
   expect_error([&] { (void)write_hf_config(c); }, "does not have its num_layers");
   c.model = parse(kLlama).model, c.model.max_position_embeddings = 0;
-  EXPECT_EQ(error_of([&] { (void)choose_hf_family(c.model); }),  // said once, not of each family
+  EXPECT_EQ(error_of([&] { (void)choose_hf_family(c.model); }),  // reported once, not for each family
             "[hf] the checkpoint does not have its max_position_embeddings, which config.json needs: write native or "
             "torch_dist");
   ModelConfig narrow = parse(kLlama).model;

@@ -1,4 +1,4 @@
-// Settings that may stand in two places of config.json, or in two files: which counts.
+// Settings that may be in two parts of config.json, or in two files: the precedence.
 #include "ckpt/hf/hf_token_ids.h"
 #include "tests/ckpt/config_texts.h"
 
@@ -9,7 +9,7 @@ json llama3_scaling() {
   return {{"rope_type", "llama3"}, {"factor", 8.0}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0}};
 }
 
-// What transformers 5.24 makes of the same: AutoConfig.for_model(type, **json), then the model's rotary_emb.inv_freq.
+// The result of transformers 5.24: AutoConfig.for_model(type, **json), then the model's rotary_emb.inv_freq.
 TEST(HfPrecedence, rope_settings_in_several_places_have_transformers_precedence) {
   const json linear = {{"rope_type", "linear"}, {"factor", 4.0}},
              theta = {{"rope_type", "default"}, {"rope_theta", 5e5}};
@@ -54,7 +54,7 @@ TEST(HfPrecedence, the_original_length_at_the_top_counts_first) {
   EXPECT_EQ(length(changed(j, "original_max_position_embeddings", 64)), 64);
 }
 
-// By the same line of transformers, and what it refuses to build.
+// From the same line of transformers, and what it refuses.
 TEST(HfPrecedence, other_settings_in_several_places) {
   const json gpt2 = {{"model_type", "gpt2"},
                      {"n_embd", 64},

@@ -1,4 +1,4 @@
-// A tied embedding has two names, and writers keep one of them, or both.
+// A tied embedding has two names, and writers store one of them, or both.
 #include "ckpt/hf/hf_weights.h"
 #include "tests/ckpt/small_models.h"
 

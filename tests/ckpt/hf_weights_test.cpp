@@ -48,7 +48,7 @@ class MemoryTensors final : public TensorReader {
 };
 std::shared_ptr<const TensorReader> from(const Weights& w) { return std::make_shared<MemoryTensors>(w); }
 
-// Names and numbers that no two elements of a model share.
+// Unique values for all elements of a model.
 Weights numbered(const HfMapping& mapping) {
   Weights w;
   float next = 1;
@@ -130,7 +130,7 @@ TEST(HfWeights, head_order_agrees_with_the_vectors) {
     }
 }
 
-// One element of a tensor of ours, and where the family's files have it.
+// One element of a tensor of ours, and its position in the family's files.
 struct Element {
   const char* ours;
   i64 index;
@@ -195,7 +195,7 @@ std::vector<Element> elements(const std::string& family, const ModelConfig& m) {
   return {};
 }
 
-// Round trips can't see two parts that changed places. This does.
+// Round trips cannot detect two exchanged parts. This test does.
 TEST(HfWeights, elements_are_where_each_family_keeps_them) {
   for (const char* family : kGoldenModels)
     for (const std::string& model : golden_models(family)) {
@@ -345,7 +345,7 @@ TEST(HfWeights, never_writes_over_a_model) {
   expect_error([&] { (void)export_hf(dir.path(), config, from(w)); }, "already holds");
 }
 
-// An export that ends anywhere before its last step can be begun anew.
+// An export that stops before its last step can be repeated.
 TEST(HfWeights, files_get_their_names_when_all_are_whole) {
   TempDir dir;
   const HfConfig config = small_llama();

@@ -1,4 +1,4 @@
-// What `inspect` counts: the elements of a rank's own copy, and those whose bits differ.
+// The counts of `inspect`: elements of a rank's own copy, and those whose bits differ.
 #include "ckpt/inspect.h"
 
 #include <cmath>
@@ -52,7 +52,7 @@ TEST(Inspect, finds_every_bit_that_differs) {
   EXPECT_EQ(difference_of<i64>(DType::i64, {1, i64{1} << 60}, {1, (i64{1} << 60) + 1}).differing, 1);
 }
 
-// -0 as f32 and 0 as bf16 are of one value.
+// -0 as f32 and 0 as bf16 are equal values.
 TEST(Inspect, compares_two_types_by_their_values) {
   TempDir dir;
   const float a[] = {-0.0F, 1, 1.001F};

@@ -45,7 +45,7 @@ TEST(LatentAttentionFiles, to_megatron_and_back_are_the_same_numbers) {
   EXPECT_EQ(slurp(dir / "back/model.safetensors"), slurp(dir / "model/model.safetensors"));
 }
 
-// From arguments alone, as Megatron's own files have them.
+// From arguments alone, as in Megatron's own files.
 TEST(LatentAttentionFiles, megatrons_arguments_tell_the_model) {
   TempDir dir;
   write_model(dir / "model", small_config(kSmallDeepseek), small_tensors(kSmallDeepseek));

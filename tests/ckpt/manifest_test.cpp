@@ -1,4 +1,4 @@
-// What is wrong in a manifest is named with its value, in one line.
+// An error in a manifest is reported with its value, in one line.
 #include "ckpt/native/checkpoint_layout.h"
 
 #include <nlohmann/json.hpp>

@@ -9,7 +9,7 @@
 namespace megalith {
 namespace {
 
-// Tensors of counting numbers that note how much of them is read.
+// Tensors of consecutive numbers, which record how much of them is read.
 class Counted final : public TensorReader {
  public:
   explicit Counted(const std::vector<NamedShape>& tensors) : TensorReader("counted") {
@@ -68,7 +68,7 @@ TEST(MappedTensors, transposed_both_ways_by_any_range) {
   }
 }
 
-// A file is read in long runs, each part of a tensor once: not an element, nor a column, at a time.
+// A file is read in long ranges, each part of a tensor once: not by element or column.
 TEST(MappedTensors, transposed_read_the_source_once_for_each_part) {
   const i64 in = 256, heads = 8, width = 32, out = 3 * heads * width;
   const TensorMapping m = fused(in, heads, width);
@@ -80,7 +80,7 @@ TEST(MappedTensors, transposed_read_the_source_once_for_each_part) {
     const i64 stretches = side == MapTo::ours ? 3 : 3 * heads;  // of rows that follow each other
     EXPECT_EQ(source->calls, stretches);
     EXPECT_LE(source->elements, 3 * in * out);
-    source->calls = source->elements = 0;  // a rank's share of the columns
+    source->calls = source->elements = 0;  // a rank's columns
     std::vector<float> half(all.size() / 2);
     mapped.read_box_as(0, {0, 0}, {mapped.tensors()[0].shape[0], mapped.tensors()[0].shape[1] / 2}, DType::f32,
                        std::as_writable_bytes(std::span(half)));
@@ -90,7 +90,7 @@ TEST(MappedTensors, transposed_read_the_source_once_for_each_part) {
   }
 }
 
-// From Hugging Face to Hugging Face: rows of the one are rows of the other, not all of it for each few.
+// From Hugging Face to Hugging Face: single rows are read, not the whole tensor for each few rows.
 TEST(MappedTensors, transposed_twice_reads_its_own_rows) {
   const i64 in = 512, heads = 8, width = 64, out = 3 * heads * width;
   const TensorMapping m = fused(in, heads, width);
@@ -102,7 +102,8 @@ TEST(MappedTensors, transposed_twice_reads_its_own_rows) {
     back.read_range(0, row * out, 4 * out, std::as_writable_bytes(std::span(rows)).data());
     for (i64 i = 0; i < 4 * out; ++i) ASSERT_EQ(rows[std::size_t(i)], float(row * out + i));
   }
-  EXPECT_LE(source->elements, 24 * in * out);  // each row once for each head of q, k and v: they lie in all of it
+  // Each row once for each head of q, k and v, which are spread over the tensor.
+  EXPECT_LE(source->elements, 24 * in * out);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ std::string hex(std::span<const std::byte> data) {
   return text;
 }
 
-// Copies a file tensor by tensor through the writer.
+// Copies a file tensor by tensor with the writer.
 void copy_file(const TensorFiles& in, const std::string& out) {
   std::vector<TensorSpec> specs;
   for (const TensorInfo& t : in.tensors()) specs.push_back({t.name, t.dtype(), t.shape});

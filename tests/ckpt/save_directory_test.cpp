@@ -1,4 +1,4 @@
-// Which of a --save directory's iterations is meant, and what is tried after it.
+// Selects an iteration of a --save directory, and the next one to try.
 #include "ckpt/native/save_directory.h"
 
 #include "tests/ckpt/helpers.h"
@@ -32,7 +32,7 @@ class SaveDirectories : public testing::Test {
 TEST_F(SaveDirectories, name_the_order_in_which_iterations_are_tried) {
   EXPECT_EQ(order("30\n"), "iter_0000030 iter_0000020 iter_0000020.replaced-7 iter_0000010");
   EXPECT_EQ(order("20"), "iter_0000020 iter_0000020.replaced-7 iter_0000010 iter_0000030");
-  EXPECT_EQ(order(" \t20\r\n"), order("20"));  // as Megatron takes it
+  EXPECT_EQ(order(" \t20\r\n"), order("20"));  // as in Megatron
   EXPECT_EQ(order(" release\n"), "release iter_0000030 iter_0000020 iter_0000020.replaced-7 iter_0000010");
   EXPECT_EQ(save_.tracker_problem, "");
   EXPECT_EQ(save_.first().path, dir_ / "release");
@@ -44,11 +44,11 @@ TEST_F(SaveDirectories, name_the_order_in_which_iterations_are_tried) {
   order(" a\n\x1b" + std::string(1000, 'b'));
   EXPECT_EQ(save_.tracker_problem, dir_ / kLatestFile + " holds \"a\\n\\x1b" + std::string(37, 'b') +
                                        "\", which names no checkpoint that is there");
-  fs::remove(dir_ / kLatestFile), fs::create_directory(dir_ / kLatestFile);  // as unreadable as a bad sector
+  fs::remove(dir_ / kLatestFile), fs::create_directory(dir_ / kLatestFile);  // unreadable, like a bad sector
   EXPECT_EQ(read_save_directory(dir_.path()).first().iteration, 30);
 }
 
-// Going back from a damaged one is not the tracker's fault.
+// The tracker may name a damaged one: that is not an error of the tracker.
 TEST_F(SaveDirectories, leave_out_later_ones) {
   EXPECT_EQ(order("30", {.no_later_than = 29}), "iter_0000020 iter_0000020.replaced-7 iter_0000010");
   EXPECT_EQ(save_.tracker_problem, "");
@@ -58,7 +58,7 @@ TEST_F(SaveDirectories, leave_out_later_ones) {
 
 TEST_F(SaveDirectories, hold_the_one_that_is_asked_for_or_tell_what_is_there) {
   EXPECT_EQ(order("30", {.exactly = 20}), "iter_0000020");
-  fs::rename(dir_ / "iter_0000020", dir_ / "iter_0000020.tmp-7");  // a crash came while it was being replaced
+  fs::rename(dir_ / "iter_0000020", dir_ / "iter_0000020.tmp-7");  // a crash during a replacement
   EXPECT_EQ(order("30", {.exactly = 20}), "iter_0000020.replaced-7");
   EXPECT_EQ(order("30", {.exactly = 15}), "");
   expect_error([&] { save_.first(); }, "holds iterations [10, 20, 30], not 15");

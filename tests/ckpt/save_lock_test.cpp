@@ -30,7 +30,7 @@ std::string warning_of(const std::function<void()>& f) {
   return testing::internal::GetCapturedStderr();
 }
 
-// Another process that takes the lock and dies without a word.
+// Another process that takes the lock and is killed.
 pid_t die_with_lock(const std::string& dir) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -61,7 +61,7 @@ TEST(SaveLock, says_when_the_process_was_started) {
   ASSERT_NE(::strptime(std::string(json::parse(slurp(dir / kLockFile))["started"]).c_str(), "%Y-%m-%d %H:%M:%S UTC",
                        &started),
             nullptr);
-  EXPECT_NEAR(double(::timegm(&started)), double(std::time(nullptr)), 120);  // this test was started just now
+  EXPECT_NEAR(double(::timegm(&started)), double(std::time(nullptr)), 120);  // this test has just started
 }
 
 TEST(SaveLock, is_removed_at_the_end_and_blocks_no_reader) {
@@ -86,7 +86,7 @@ TEST(SaveLock, of_a_dead_process_is_taken_over_at_once) {
   EXPECT_EQ(std::ranges::count(said, '\n'), 1);
 }
 
-// A process number that another process has now.
+// The process id now belongs to another process.
 TEST(SaveLock, of_a_process_with_another_start_time_is_taken_over) {
   TempDir dir;
   die_with_lock(dir.path());
@@ -96,7 +96,7 @@ TEST(SaveLock, of_a_process_with_another_start_time_is_taken_over) {
   EXPECT_NE(warning_of([&] { const SaveLock lock(dir.path()); }).find("taking over"), std::string::npos);
 }
 
-// As one that came along when a directory was copied while a job saved there.
+// A lock file that was copied with a directory while a job saved there.
 TEST(SaveLock, of_another_directory_is_taken_over_at_once) {
   TempDir dir;
   fs::create_directory(dir / "copy");
@@ -151,7 +151,7 @@ TEST(SaveLock, of_another_host_holds_as_long_as_it_beats) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-// As on a host that shows nobody the processes of others (hidepid).
+// As on a host that hides other processes (hidepid).
 TEST(SaveLock, of_a_live_process_that_is_hidden_holds) {
   TempDir dir;
   const SaveLock lock(dir.path(), kFast);
@@ -185,7 +185,7 @@ TEST(SaveLock, that_cannot_be_read_is_taken_over_when_it_does_not_beat) {
   }
 }
 
-// As a clock that was set back leaves it.
+// As after a clock was set back.
 TEST(SaveLock, from_a_time_to_come_is_taken_over_when_it_does_not_beat) {
   TempDir dir;
   spit(dir / kLockFile, "x");
@@ -209,16 +209,16 @@ TEST(SaveLock, beats) {
   EXPECT_GT(fs::last_write_time(dir / kLockFile), before);
 }
 
-// A process that stood still for so long that another has taken its lock must not write any more.
+// A process that was stopped for so long that another one has taken its lock must not write any more.
 TEST(SaveLock, that_was_lost_is_noticed) {
   TempDir dir;
   const SaveLock lock(dir.path());
   fs::remove(dir / kLockFile);
-  lock.check_held();  // somebody cleared up: it is taken anew
+  lock.check_held();  // the lock file was removed: it is taken again
   EXPECT_TRUE(fs::exists(dir / kLockFile));
   const std::string own = slurp(dir / kLockFile);
   spit(dir / kLockFile, "");
-  lock.check_held();  // nobody's, as after a crash of the file server
+  lock.check_held();  // without owner, as after a crash of the file server
   EXPECT_EQ(slurp(dir / kLockFile), own);
   json owner = json::parse(own);
   owner["host"] = "far";
@@ -227,7 +227,7 @@ TEST(SaveLock, that_was_lost_is_noticed) {
   expect_error([&] { lock.check_not_taken_over(); }, "has taken over from this one");
 }
 
-// A disk that goes away ends no run, and what is there instead of it gets no lock: it is the file system below.
+// If a disk is unmounted, the run continues. The directory below the mount point gets no lock.
 TEST(SaveLock, is_of_the_directory_it_was_taken_in_alone) {
   TempDir dir;
   const std::string a = dir / "a", away = dir / "away";
@@ -241,7 +241,7 @@ TEST(SaveLock, is_of_the_directory_it_was_taken_in_alone) {
   fs::create_directory(a);
   expect_error([&] { lock.check_held(); }, gone);
   EXPECT_TRUE(fs::is_empty(a));
-  spit(a + "/" + kLockFile, R"({"host": "far"})");  // another job's, which has taken over nothing
+  spit(a + "/" + kLockFile, R"({"host": "far"})");  // of another job, which has taken over nothing
   lock.check_not_taken_over();
   expect_error([&] { lock.check_held(); }, gone);
   fs::remove_all(a);
@@ -256,7 +256,7 @@ TEST(SaveLock, is_one_jobs_of_many_that_try_at_once) {
   for (int round = 0; round < 20; ++round) {
     TempDir dir;
     if (round % 2) die_with_lock(dir.path());
-    int told[2], held[2];  // pipes: what the children say; and what the owner waits for
+    int told[2], held[2];  // pipes: messages of the children, and what the owner waits for
     ASSERT_EQ(::pipe(told), 0);
     ASSERT_EQ(::pipe(held), 0);
     constexpr int kJobs = 8;
@@ -289,7 +289,7 @@ TEST(SaveLock, is_one_jobs_of_many_that_try_at_once) {
   }
 }
 
-// Retention passes over a checkpoint that somebody reads.
+// Retention keeps a checkpoint that has a reader.
 TEST(ReadMark, keeps_a_checkpoint_that_is_being_read) {
   TempDir dir;
   const float x = 1;

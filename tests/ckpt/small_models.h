@@ -1,4 +1,4 @@
-// Small Hugging Face model directories, made here: tests of them need no files beside the repository.
+// Generates small Hugging Face model directories: tests with them need no other files.
 #pragma once
 #include <numeric>
 
@@ -35,7 +35,7 @@ inline void write_model(const std::string& dir, const std::string& config, const
   writer.finish();
 }
 
-// f32 tensors of such a model, by Hugging Face's names; no two numbers are the same.
+// f32 tensors of such a model, by Hugging Face's names; all numbers differ.
 inline std::vector<Stored> small_tensors(const char* config) {
   const HfConfig c = parse_hf_config(config, "small model");
   std::vector<Stored> out;
@@ -49,7 +49,7 @@ inline std::vector<Stored> small_tensors(const char* config) {
   return out;
 }
 
-// A whole config.json for it.
+// A complete config.json for it.
 inline std::string small_config(const char* config) { return write_hf_config(parse_hf_config(config, "small model")); }
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// A small model's state, saved and looked for.
+// Saves and finds a small model's state.
 #pragma once
 #include <cstring>
 #include <nlohmann/json.hpp>

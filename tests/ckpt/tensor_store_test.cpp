@@ -21,14 +21,14 @@ TEST(TensorStore, refuses_parts_that_do_not_fit) {
   };
   add({{{0, 0}, {4, 6}, {6, 1}, 0, 0}});
   add({{{0, 0}, {4, 3}, {3, 1}, 0, 0}, {{0, 3}, {4, 3}, {3, 1}, 0, 48}});
-  expect_error([&] { add({{{0, 0}, {4, 6}, {6, 1}, 0, 4}}); }, "does not fit");   // beyond the file
-  expect_error([&] { add({{{1, 0}, {4, 6}, {6, 1}, 0, 0}}); }, "does not fit");   // beyond the tensor
+  expect_error([&] { add({{{0, 0}, {4, 6}, {6, 1}, 0, 4}}); }, "does not fit");   // outside the file
+  expect_error([&] { add({{{1, 0}, {4, 6}, {6, 1}, 0, 0}}); }, "does not fit");   // outside the tensor
   expect_error([&] { add({{{0, 0}, {4, 5}, {5, 1}, 0, 0}}); }, "hold 20 of 24");  // a gap
   expect_error([&] { add({{{0, 0}, {4, 6}, {i64{1} << 62, 1}, 0, 0}}); }, "does not fit");
   expect_error([&] { add({{{0, 0}, {2, 6}, {6, 1}, 0, 0}, {{1, 0}, {2, 6}, {6, 1}, 0, 0}}); }, "overlap");
 }
 
-// A file of numbers that count up from 0.
+// A file of consecutive numbers from 0.
 constexpr i64 kNumbers = 6'000'100;
 void write_numbers(const std::string& path) {
   std::vector<i32> numbers(kNumbers);
@@ -36,7 +36,7 @@ void write_numbers(const std::string& path) {
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(numbers.data()), kNumbers * 4);
 }
 
-// Checks a box of the tensor, of which element (i, j, k) is the number first + i s0 + j s1 + k s2.
+// Checks a box of the tensor, whose element (i, j, k) is first + i s0 + j s1 + k s2.
 void expect_box(const TensorStore& store, const Shape& offset, const Shape& box, i64 first, const Shape& strides) {
   std::vector<i32> values(std::size_t(count(box)), -1);
   store.read_box_as(0, offset, box, DType::i32, std::as_writable_bytes(std::span(values)));
@@ -52,8 +52,8 @@ void expect_box(const TensorStore& store, const Shape& offset, const Shape& box,
   EXPECT_EQ(wrong, 0) << to_string(box) << " at " << to_string(offset) << ", steps " << to_string(strides);
 }
 
-// Stretches that lie in the file as in memory, that are picked out of longer ones, and that are far from each other;
-// each both ways to the disk.
+// Ranges that are contiguous in the file, that are parts of longer ones, and that are far apart; each with both ways
+// of reading.
 TEST(TensorStore, reads_blocks_however_they_lie_in_the_file) {
   TempDir dir;
   write_numbers(dir / "numbers");
@@ -66,7 +66,7 @@ TEST(TensorStore, reads_blocks_however_they_lie_in_the_file) {
       {{3, 40, 500}, {2'000'000, 50'000, 7}},   // far apart in two dimensions, gaps in the third
       {{30, 3, 60'000}, {200'000, 60'000, 1}},  // gaps between runs of several chunks
       {{4, 5, 6}, {30, 6, 1}},                  // small
-      {{3, 7, 100}, {0, 100, 1}},               // one and the same again, as an expanded tensor has it
+      {{3, 7, 100}, {0, 100, 1}},               // the same number repeated, as in an expanded tensor
       {{1, 1, 2'500'000}, {0, 0, 2}},           // every second number
   };
   std::mt19937 random(7);
@@ -88,7 +88,7 @@ TEST(TensorStore, reads_blocks_however_they_lie_in_the_file) {
     }
 }
 
-// What goes away under a reader is an Error with the file's name.
+// A file that disappears during a read gives an Error with its name.
 TEST(TensorStore, tells_of_a_file_that_was_cut_meanwhile) {
   TempDir dir;
   write_numbers(dir / "numbers");

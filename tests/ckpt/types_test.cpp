@@ -1,5 +1,4 @@
-// Element types on their way through formats: each tensor keeps its own, and types that nothing computes with are
-// carried.
+// Element types in conversions: each tensor keeps its own, and types that nothing computes with are copied.
 #include <cstring>
 #include <limits>
 #include <map>
@@ -56,7 +55,7 @@ TEST(Types, of_foreign_models_pass_as_they_are) {
                  "can only be copied, without");
 }
 
-// The same, written and judged by the libraries of others.
+// The same, written and checked by other libraries.
 TEST(Types, are_those_of_pytorch_and_safetensors) {
   if (!python_has("torch, safetensors")) GTEST_SKIP() << python() << " has no torch and safetensors";
   TempDir dir;
@@ -81,7 +80,7 @@ TEST(Types, that_are_not_read_are_told_by_inspect) {
   expect_error([&] { convert_types(dir / "hf", CkptFormat::native, dir / "n"); }, "C64");
 }
 
-// Norms in f32 beside bf16 matrices stay f32, unless one type is asked for.
+// Norms in f32 among bf16 matrices stay f32, unless one type is requested.
 TEST(Types, that_differ_within_a_model_are_kept) {
   TempDir dir;
   std::vector<Stored> all;
@@ -101,7 +100,7 @@ TEST(Types, that_differ_within_a_model_are_kept) {
   }
 }
 
-// What is one tensor here and several there has the type that holds them all.
+// A tensor that is one here and several there gets the type that holds all of them.
 TEST(Types, that_differ_within_a_tensor_are_joined) {
   TempDir dir;
   std::vector<Stored> all;
@@ -117,7 +116,7 @@ TEST(Types, that_differ_within_a_tensor_are_joined) {
   for (const Stored& t : all) EXPECT_TRUE(back.at(t.spec.name).bytes == as(t, DType::f32).bytes) << t.spec.name;
 }
 
-// A weight that would be infinite makes no model; one that is infinite already stays so.
+// If a weight would become infinite, the conversion fails; a weight that is infinite already is copied.
 TEST(Types, that_cannot_hold_a_weight_are_refused) {
   TempDir dir;
   const auto write = [&](DType stored, double last) {
@@ -172,7 +171,7 @@ TEST(Types, of_weights_are_numbers_we_compute_with) {
   expect_error([&] { open_any_checkpoint(dir / "hf"); }, "\"model.norm.weight\" has type i32");
 }
 
-// Whoever made the checkpoint: what is made of it must be read again.
+// Whoever made the checkpoint, our output must be readable again.
 TEST(Types, of_weights_are_numbers_in_our_format_too) {
   TempDir dir;
   write_model(dir / "hf", small_config(kSmallLlama), small_tensors(kSmallLlama));

@@ -1,4 +1,4 @@
-// Tensors that a model keeps and does not train, of any dtype, in Megatron's format and through conversions.
+// Tensors that a model keeps but does not train, of any dtype, in Megatron's format and through conversions.
 #include <cstring>
 
 #include "ckpt/convert.h"
@@ -10,7 +10,7 @@
 namespace megalith {
 namespace {
 
-const std::vector<i32> kCounts = {7, -1, 2147483647, 16777217};  // the last is no f32
+const std::vector<i32> kCounts = {7, -1, 2147483647, 16777217};  // the last one is not f32
 const std::vector<double> kMeans = {1.0 / 3, 2};
 const std::vector<bf16> kNear = {0.5f, -3.0f, 1e30f};
 

@@ -116,7 +116,7 @@ TEST_F(Planned, SavesByItselfAsFarApartAsTheFormulaSays) {
   const auto told = all_matches(
       ran.out,
       std::regex(
-          R"(next save is at iteration ([0-9]+): this one held training up for ([0-9.e-]+) s, a step takes ([0-9.e-]+) s)"));
+          R"(next save is at iteration ([0-9]+): this one delayed training by ([0-9.e-]+) s, a step takes ([0-9.e-]+) s)"));
   ASSERT_FALSE(told.empty()) << ran.out;
   int at = 10;
   for (const std::smatch& m : told) {

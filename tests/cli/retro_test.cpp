@@ -174,7 +174,7 @@ TEST_F(RetroRuns, AnIndexIsBuiltOnAnyRanksOrRefusedInOneLine) {
         << ran.err;
     return;
   }
-  EXPECT_NE(ran.out.find("> index IVF8_HNSW4,Flat: learned from "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("> index IVF8_HNSW4,Flat: trained with "), std::string::npos) << ran.out;
   must(train(data, "--retro-project-dir " + *this / "indexed"));
   must(build(data, "again") + index);
   if (has_mpirun()) EXPECT_EQ(megalith(build(data, "of2") + index, {.ranks = 2}).exit_code, 0);

@@ -303,7 +303,7 @@ TEST(Controller, GoesOnWithFewerNodesAndTakesThemInAgain) {
   n.tick();
   ASSERT_EQ(n.starts(), 7);
   EXPECT_EQ(n.orders().back().second.world, 3);
-  EXPECT_NE(n.said.find("generation 2 has 3 ranks of 3"), std::string::npos) << n.said;
+  EXPECT_NE(n.said.find("generation 2 starts 3 of 3 available ranks"), std::string::npos) << n.said;
   n.hello(3, 1);
   n.tick();
   EXPECT_EQ(n.count(Order::Kind::stop), 3) << "before its first step a generation is left alone";

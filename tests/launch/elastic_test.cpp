@@ -55,8 +55,7 @@ class Elastic : public LaunchedTraining {
   }
   // Waits until a generation of this many ranks has done some steps.
   void expect_generation(LaunchRun& first, int generation, int ranks) {
-    const std::string line =
-        "generation " + std::to_string(generation) + " has " + std::to_string(ranks) + " ranks of ";
+    const std::string line = "generation " + std::to_string(generation) + " starts " + std::to_string(ranks) + " of ";
     ASSERT_TRUE(first.wait_until([&] { return first.err().find(line) != std::string::npos; })) << line << first.err();
     const int before = done();
     ASSERT_TRUE(first.wait_until([&] { return done() > before + 5; })) << first.err() << first.out();
@@ -71,8 +70,9 @@ class Elastic : public LaunchedTraining {
     kill(third.pid(), SIGKILL);
     expect_generation(first, 3, 2);
     LaunchRun &again = node(2, more), &too = node(3, more);
-    ASSERT_TRUE(first.wait_until([&] { return first.err().find(" has 4 ranks of 4", 60) != std::string::npos; }));
-    const auto grown = [&] { return count_of(first.err(), " has 4 ranks of 4") == 2; };
+    ASSERT_TRUE(
+        first.wait_until([&] { return first.err().find(" starts 4 of 4 available ranks", 60) != std::string::npos; }));
+    const auto grown = [&] { return count_of(first.err(), " starts 4 of 4 available ranks") == 2; };
     ASSERT_TRUE(first.wait_until(grown)) << first.err();
     const int before = done();
     ASSERT_TRUE(first.wait_until([&] { return done() > before + 5; })) << first.err();

@@ -1,5 +1,5 @@
-// What happens on one rank at another time than on the others, or not at all on them: no rank waits for ever, and none
-// takes what another says for something else.
+// Events that occur on one rank at another time than on the others, or only on it: no rank waits forever, and no rank
+// misinterprets another's message.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace megalith {
 namespace {
 
-// Of two ranks, one is told at once that a step has ended, the other never.
+// Of two ranks, one learns immediately that a step has ended, the other never.
 class UnevenBackend final : public test::WrappedBackend {
  public:
   explicit UnevenBackend(int rank) : WrappedBackend(make_cpu_backend()), rank_(rank) {}
@@ -66,7 +66,7 @@ TEST(Apart, ResultsThatOneRankHasBeforeTheOther) {
   const Ended norms = run_apart("--log-params-norm");
   EXPECT_EQ(norms.error, "");
   EXPECT_EQ(lines_with(norms.out, "params norm: "), 20) << norms.out;
-  EXPECT_EQ(run_apart("--log-memory-to-tensorboard").error, "");  // what the ranks exchange
+  EXPECT_EQ(run_apart("--log-memory-to-tensorboard").error, "");  // the messages of the ranks
   EXPECT_EQ(run_apart("").error, "");
 }
 
@@ -84,10 +84,10 @@ TEST(Apart, DataThatOneRankCannotRead) {
   const Ended ended = run_apart("--mock-data=false --split 1,0,0 --global-batch-size 4 --data-path " + data +
                                 " --save " + saved + " --save-interval 100");
   EXPECT_NE(ended.error.find("text holds token 5000 at position 16 of document"), std::string::npos) << ended.error;
-  EXPECT_FALSE(std::filesystem::exists(saved + "/" + kLatestFile)) << ended.out;  // of steps that are not the same
+  EXPECT_FALSE(std::filesystem::exists(saved + "/" + kLatestFile)) << ended.out;  // from different steps
 }
 
-// A checkpoint of its own of each of two ranks, in SAVE/RANK. `hook` sees the second rank's steps.
+// Each of two ranks saves its own checkpoint in SAVE/RANK. `hook` sees the second rank's steps.
 std::string save_apart(const std::string& dir, i64 iteration, const StepHook& hook = {}) {
   std::string error;
   harness::run_ranks(2, [&](Ranks& ranks) {
@@ -111,7 +111,7 @@ std::vector<i64> saved_in(const std::string& dir) {
   return found;
 }
 
-// Copies are of use only where every rank has its own.
+// Copies are only useful if every rank has its own.
 TEST(Apart, CopyThatOneRankCannotSaveCostsNoRankTheOneBefore) {
   const TempFolder folder("copies");
   const std::string dir = folder.path.string();

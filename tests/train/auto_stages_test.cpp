@@ -1,4 +1,4 @@
-// Stages shared out by cost (--pipeline-model-parallel-layout auto).
+// Pipeline stages balanced by cost (--pipeline-model-parallel-layout auto).
 #include <gtest/gtest.h>
 
 #include "options_helpers.h"
@@ -22,8 +22,9 @@ std::vector<i64> layers(const std::string& more) {
 
 }  // namespace
 
-// A layer of this model at s 8192 computes 1.51 GFLOP a token (0.218e9 weights and attention's core), head and loss
-// 3.27: 2.2 layers. So the largest part is 9 layers, where even shares have 8 and 2.2.
+// A layer of this model at s 8192 computes 1.51 GFLOP per token (0.218e9 weights and the attention core). Head
+// and loss compute 3.27, as much as 2.2 layers. So the largest stage has 9 layers; with equal layers the last one would
+// have 8 and 2.2.
 TEST(AutoStages, WeighHeadAndLoss) {
   EXPECT_EQ(layers("--world-size 4 --pipeline-model-parallel-size 4"), (std::vector<i64>{8, 8, 8, 8}));
   EXPECT_EQ(layers("--world-size 4 --pipeline-model-parallel-size 4 --pipeline-model-parallel-layout auto"),
@@ -37,7 +38,7 @@ TEST(AutoStages, CutARanksPiecesToo) {
   EXPECT_EQ(pieces, (std::vector<i64>{4, 4, 4, 4, 4, 5, 5, 2}));
 }
 
-// A vocabulary that costs as much as several layers stands alone.
+// A vocabulary that costs as much as several layers is a stage of its own.
 TEST(AutoStages, HeadAndLossMayStandAlone) {
   EXPECT_EQ(layers("--world-size 4 --pipeline-model-parallel-size 4 --pipeline-model-parallel-layout auto "
                    "--num-layers 3 --vocab-size 1000000"),

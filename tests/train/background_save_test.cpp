@@ -1,4 +1,4 @@
-// A save by ranks that are threads: what goes wrong on one of them, and what they tell each other meanwhile.
+// A save by ranks that are threads: errors on one of them, and their messages meanwhile.
 #include "resume/background_save.h"
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST(BackgroundSave, whose_preparation_fails_on_a_rank_fails_on_all_and_leaves_n
   }
 }
 
-// Threads get a stack of more bytes than there are addresses: the system gives none.
+// The stack size of threads is larger than the address space, so no thread can start.
 class NoThreads {
  public:
   NoThreads() {
@@ -99,7 +99,7 @@ TEST(BackgroundSave, that_gets_no_thread_fails) {
   EXPECT_EQ(names_in(folder.path), std::vector<std::string>());
 }
 
-// Once the checkpoint is there, nothing makes it unsaved.
+// After the checkpoint is published, no error makes the save fail.
 TEST(BackgroundSave, that_gets_no_thread_to_tidy_up_has_saved) {
   const TempFolder folder("tidy");
   const auto alone = join(Place{});
@@ -110,7 +110,7 @@ TEST(BackgroundSave, that_gets_no_thread_to_tidy_up_has_saved) {
   EXPECT_EQ(save.wait().error, "");
 }
 
-// Ranks as others, which keep what is told and how long it took.
+// Wraps ranks, and records messages and waiting times.
 class WatchedRanks final : public Ranks {
  public:
   explicit WatchedRanks(Ranks& real) : real_(real) {}
@@ -144,7 +144,7 @@ class WatchedRanks final : public Ranks {
   Ranks& real_;
 };
 
-// However long a rank writes: ranks' exchanges have a time limit.
+// However long a rank writes, exchanges of ranks have a time limit.
 TEST(BackgroundSave, waits_for_slow_ranks_by_short_exchanges) {
   const TempFolder folder("slow");
   harness::run_ranks(3, [&](Ranks& real) {
@@ -157,7 +157,7 @@ TEST(BackgroundSave, waits_for_slow_ranks_by_short_exchanges) {
   });
 }
 
-// To remove what was written may take long, as may the question whose directory it is.
+// Removing files may take long, and so may the check of the directory's owner.
 TEST(BackgroundSave, that_is_abandoned_slowly_holds_nobody_up) {
   const TempFolder folder("abandoned");
   harness::run_ranks(2, [&](Ranks& real) {
@@ -195,7 +195,7 @@ TEST(BackgroundSave, tells_accounts_to_the_first_rank_alone_and_none_of_own_copi
   });
 }
 
-// Copies for its third save fail.
+// The copy for its third save fails.
 class FailingBackend final : public test::WrappedBackend {
  public:
   explicit FailingBackend(Ranks& ranks) : WrappedBackend(make_cpu_backend(&ranks)), fails_(ranks.rank() == 1) {}
@@ -247,7 +247,8 @@ TEST(BackgroundSave, that_one_rank_cannot_prepare_ends_no_run) {
                                                      "iter_0000002", "iter_0000004", "iter_0000005", kLatestFile}));
 }
 
-// A directory whose name is no UTF-8, which JSON can't hold: saved, and found again with its copies.
+// A directory whose name is not valid UTF-8, which JSON cannot hold: it is saved, and found with its non-persistent
+// checkpoints.
 TEST(BackgroundSave, into_a_path_that_is_no_utf8) {
   const TempFolder folder("utf8");
   const std::string dir = folder.path / "caf\xe9";
@@ -264,7 +265,7 @@ TEST(BackgroundSave, into_a_path_that_is_no_utf8) {
   };
   const std::string first = train("--exit-interval 5");
   EXPECT_EQ(first.find("was not saved"), std::string::npos) << first;
-  fs::remove_all(dir + "/iter_0000005");  // as if it had been killed before its end
+  fs::remove_all(dir + "/iter_0000005");  // as if killed before its end
   write_file(dir + "/" + kLatestFile, "3");
   const std::string second = train("");
   EXPECT_NE(second.find("] at iteration 5\n"), std::string::npos) << second;

@@ -1,5 +1,5 @@
-// Growing batches, and what follows from them: batch size and learning rate of each step as Megatron's classes have
-// them (tests/train/ramp_reference.py), the end of a run, what is refused.
+// Growing batches: batch size and learning rate of each step as in Megatron's classes
+// (tests/train/ramp_reference.py), the end of a run, refused settings.
 #include "settings/batch_sizes.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(BatchSizes, AreMegatronsAtEachOf200Steps) {
   }
 }
 
-// A run that resumes asks its data for as many samples, and ends at the same iteration.
+// A resumed run requests the same number of samples, and ends at the same iteration.
 TEST(BatchSizes, ARunThatResumesEndsWhereItWouldHave) {
   for (const char* flags : {"--lr 1e-3 --rampup-batch-size 4 4 1000 --global-batch-size 32 --train-samples 5000",
                             "--lr 1e-3 --rampup-batch-size 4 4 1000 --global-batch-size 32 --train-samples 777",
@@ -73,13 +73,13 @@ TEST(BatchSizes, ARunThatResumesEndsWhereItWouldHave) {
   }
 }
 
-// Megatron counts the last, smaller batch of a run by tokens, and leaves that of others out.
+// Megatron counts a smaller last batch by tokens in its own runs, and drops it in others.
 TEST(BatchSizes, TheEndOfARunBySamples) {
   const auto iterations = [](const std::string& flags) { return train_iters(options_of(line("--lr 1e-3 " + flags))); };
   EXPECT_EQ(iterations("--global-batch-size 32 --train-samples 1000"), 31);
   EXPECT_EQ(iterations("--step-batch-size-schedule 0:32 --train-samples 1000"), 31);
   EXPECT_EQ(iterations("--step-batch-size-schedule 0:8,8K:32 --train-samples 1000"), 32 + 24);  // 744 / 32 = 23.25
-  // Of 4, 8, 12, 16 over 30 samples: 4 4 4 | 8 | 12 at 20 | 32 on: 16 each; (100 - 32) / 16 = 4
+  // Batches of 4, 8, 12, 16 over 30 samples: 4 4 4 | 8 | 12 at 20 | from 32 on 16 each; (100 - 32) / 16 = 4
   EXPECT_EQ(iterations("--rampup-batch-size 4 4 30 --global-batch-size 16 --train-samples 100"), 3 + 1 + 1 + 4);
 }
 

@@ -1,4 +1,4 @@
-// Command lines that break a rule of train/compatibility.h, by the rule's words: one at least for every rule.
+// For each rule of settings/compatibility.h at least one command line that breaks it, keyed by the rule's text.
 #pragma once
 #include <map>
 #include <string>
@@ -6,8 +6,8 @@
 namespace megalith {
 
 struct Example {
-  std::string flags;    // after a small run that keeps every rule
-  std::string message;  // the whole message
+  std::string flags;    // appended to a small valid run
+  std::string message;  // the complete message
 };
 using Examples = std::multimap<std::string, Example>;
 

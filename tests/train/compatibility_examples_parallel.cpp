@@ -1,4 +1,4 @@
-// Lines that break a rule about ranks and what they share.
+// Lines that break a rule about parallelism.
 #include "compatibility_examples.h"
 
 namespace megalith {

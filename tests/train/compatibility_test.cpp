@@ -53,7 +53,7 @@ TEST(Compatibility, TheSmallRunBreaksNone) {
   for (const Rule& rule : compatibility_rules()) EXPECT_EQ(rule.broken(options), "") << rule.what;
 }
 
-// What no run needs to know is not looked at: sizes of other architectures are refused by another rule.
+// Rules ignore values that the run does not use: sizes of other architectures are refused by another rule.
 TEST(Compatibility, NoNumberIsTakenThatIsFarBelowItsRange) {
   Options options;
   config::FieldList list;
@@ -75,7 +75,7 @@ TEST(Compatibility, AllMissingFlagsAreNamedInOneLine) {
       "--train-iters (or --train-samples), --lr, --data-path (or --mock-data)");
 }
 
-// One answer for all, and nothing of what only follows from another mistake.
+// One answer with all errors, without consequences of another error.
 TEST(Compatibility, EveryBrokenRuleIsTold) {
   const auto mistakes = [](const std::string& flags) {
     const std::string text = refusal_of(kSmallRun + flags);
@@ -103,7 +103,7 @@ TEST(Compatibility, EveryBrokenRuleIsTold) {
   EXPECT_EQ(refusal_of("--min-lr 1 --num-layers x").find("--lr 0"), std::string::npos);
 }
 
-// Whatever flags are missing or odd, rules answer: they do not divide by zero.
+// Whatever flags are missing or invalid, rules give an answer: they do not divide by zero.
 TEST(Compatibility, RulesHoldOnAnyNumbers) {
   std::mt19937 random(7);
   Options options;

@@ -10,7 +10,7 @@
 
 namespace megalith {
 
-// Local time is UTC for the length of a test.
+// Sets local time to UTC for the duration of a test.
 struct LogLine : testing::Test {
   void SetUp() override { set_zone("UTC"); }
   void TearDown() override { unsetenv("TZ"), tzset(); }

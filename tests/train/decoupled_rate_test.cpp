@@ -1,4 +1,4 @@
-// --decoupled-lr: the word embeddings and the output layer follow rates of their own, however ranks share the update.
+// --decoupled-lr: word embeddings and output layer have their own rates, however ranks divide the update.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -29,7 +29,7 @@ Weights weights_of(const ModelState& model) {
   return out;
 }
 
-// Of rank 0, after so many steps.
+// Of rank 0, after this many steps.
 Weights trained(int ranks, const std::string& flags, int steps) {
   Weights out;
   harness::run_ranks(ranks, [&](Ranks& here) {

@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// The disk as the steps before the cut leave it.
+// The content of the disk after the steps before the cut.
 struct DiskModel::Replay {
   NodePtr root = directory();
   std::vector<NodePtr> files;  // all that were made, in order
@@ -60,7 +60,7 @@ struct DiskModel::Replay {
     if (s.kind == "remove" && node) remove(above, leaf(s.path), node);
   }
 
-  // Name by name, from the inside.
+  // Name by name, innermost first.
   static void remove(const NodePtr& above, const std::string& name, const NodePtr& node) {
     const auto names = node->names;
     for (const auto& [inner, child] : names) remove(node, inner, child);
@@ -77,11 +77,11 @@ void read_tree(const std::string& root, DiskModel::Left& out) {
   }
 }
 
-// The ways in which the bytes of a file that was not synced may be left.
+// The possible contents of an unsynced file.
 std::vector<std::string> remains(const std::string& bytes) {
   std::vector<std::string> all = {bytes, "", std::string(bytes.size(), '\0'), bytes.substr(0, bytes.size() / 2)};
   if (!bytes.empty()) all.push_back(bytes.substr(0, bytes.size() - 1));
-  std::string holed = bytes;  // a block in the middle that was not written
+  std::string holed = bytes;  // a block in the middle is missing
   for (std::size_t i = bytes.size() / 4; i < bytes.size() / 2; ++i) holed[i] = '\0';
   all.push_back(holed);
   return all;
@@ -94,7 +94,7 @@ DiskModel::DiskModel(std::string root, std::function<bool(const FileStep&)> forg
   read_tree(root_, before_);
 }
 
-// A file's bytes are what is in it before the next step of its writer.
+// The content of a file is what it has before its writer's next step.
 void DiskModel::keep_bytes() {
   for (const auto& [path, step] : made_by_)
     if (fs::is_regular_file(path)) bytes_[step] = slurp(path);
@@ -104,7 +104,7 @@ void DiskModel::see(const FileStep& s) {
   const std::lock_guard lock(mutex_);
   keep_bytes();
   if (s.kind == "create") made_by_[s.path] = int(steps_.size());
-  if (s.kind == "rename" || s.kind == "exchange" || s.kind == "remove")  // what was written there is complete
+  if (s.kind == "rename" || s.kind == "exchange" || s.kind == "remove")  // complete
     std::erase_if(made_by_, [&](const auto& f) { return f.first.starts_with(s.path); });
   if (forgets_ && forgets_(s)) return;
   const auto below = [&](const std::string& path) {
@@ -136,7 +136,8 @@ void DiskModel::for_states(int cut, const std::function<void(const Left&)>& f) c
     const auto bytes = bytes_.find(i);
     disk.run(steps_[std::size_t(i)], bytes == bytes_.end() ? "" : bytes->second);
   }
-  // All that the power cut decides: of each unsynced file one of its remains, of each change whether it is there.
+  // The outcomes of a power cut: for each unsynced file one of its possible contents, for each change whether it is
+  // on disk.
   std::vector<NodePtr> torn;
   std::vector<std::vector<std::string>> ways;
   for (const NodePtr& file : disk.files) {
@@ -155,7 +156,7 @@ void DiskModel::for_states(int cut, const std::function<void(const Left&)>& f) c
         if (child) look(child);
   };
   look(disk.root);
-  std::vector<int> choices;  // how many ways each
+  std::vector<int> choices;  // number of outcomes of each
   for (const auto& w : ways) choices.push_back(int(w.size()));
   for (const NodePtr& d : open) choices.insert(choices.end(), d->changes.size(), 2);
   const auto show = [&](const std::vector<int>& choice) {
@@ -201,7 +202,7 @@ void DiskModel::for_states(int cut, const std::function<void(const Left&)>& f) c
   }
   std::mt19937 random(static_cast<unsigned>(cut));
   show(choice);
-  for (std::size_t i = 0; i < choice.size(); ++i) {  // one thing lost, and one thing kept
+  for (std::size_t i = 0; i < choice.size(); ++i) {  // one item lost, and one item kept
     for (int way = 1; way < choices[i]; ++way) choice.assign(choices.size(), 0), choice[i] = way, show(choice);
     choice.assign(choices.size(), 1), choice[i] = 0, show(choice);
   }

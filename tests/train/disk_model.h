@@ -1,8 +1,8 @@
-// What a disk may hold after a power cut: all that was synced, and any part of what was not.
+// Models a disk after a power cut: synced data are there, unsynced data may be.
 //
-// It listens to the steps of a save (StepHook), by one thread or several. Files hold what the real ones do; a file that
-// was not fsynced may be there with any part of its bytes, or zeros. Names of a directory that was not synced may be
-// there or not, each by itself.
+// It listens to the steps of a save (StepHook), by one thread or several. File contents are those of the real files.
+// A file without fsync may have any part of its bytes, or zeros. Names in an unsynced directory may each be there or
+// not.
 #pragma once
 #include <functional>
 #include <map>
@@ -19,8 +19,8 @@ namespace megalith {
 
 class DiskModel {
  public:
-  // Starts from a directory that is there, all of it synced. A step for which `forgets` is true is left out, as a
-  // program that forgot it would.
+  // Starts from an existing directory, all of it synced. Steps for which `forgets` is true are ignored, as in a
+  // program that lacks them.
   explicit DiskModel(std::string root, std::function<bool(const FileStep&)> forgets = {});
 
   // The hook of the save. May be called by several threads.
@@ -28,8 +28,8 @@ class DiskModel {
   int steps() const { return int(steps_.size()); }
   std::string print(int step) const;
 
-  // Calls f with what may be left if the power is cut before step `cut`: file -> bytes and directory -> "/", by the
-  // paths below root. All states where there are few, else a choice that is the same each time.
+  // Calls f with possible contents after a power cut before step `cut`: file -> bytes and directory -> "/", with
+  // paths below root. All of them if there are few, else the same selection each time.
   using Left = std::map<std::string, std::string>;
   void for_states(int cut, const std::function<void(const Left&)>& f) const;
 
@@ -57,9 +57,9 @@ class DiskModel {
   std::mutex mutex_;
   Left before_;
   std::vector<Step> steps_;
-  // Of each file by the number of the step that made it: what was seen in it last.
+  // For each file, by the step that made it: its last known content.
   std::map<int, std::string> bytes_;
-  std::map<std::string, int> made_by_;  // of the files that are there now, by real path
+  std::map<std::string, int> made_by_;  // existing files, by real path
 };
 
 }  // namespace megalith

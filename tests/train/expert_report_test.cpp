@@ -1,4 +1,4 @@
-// What a dry run tells of a mixture of experts, on any layout of its ranks.
+// The dry run's report on a mixture of experts, for any layout of its ranks.
 #include "planner/expert_report.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 }  // namespace
 
-// 2 x 32 tokens of 4 of 8 experts; f32; 2 x 64 + 3 x 48 numbers a row.
+// 2 x 32 tokens with 4 of 8 experts; f32; 2 x 64 + 3 x 48 numbers per row.
 TEST(ExpertReport, TellsRowsAndTheirBuffers) {
   EXPECT_EQ(expert_lines(options_of(kSmallRun)), "");
   EXPECT_EQ(expert_lines(options_of(kMixture)),
@@ -40,8 +40,8 @@ TEST(ExpertReport, TellsRowsAndTheirBuffers) {
             "  their buffers, forward                    0.2 MiB; 0.1 if balanced, 0.2 at worst\n");
 }
 
-// What parts make again in the backward would not be kept, and is not said to be saved. The norm's result is kept:
-// parts read it before its gradient.
+// Values that parts of the backward recompute would not be kept, so they are not counted as saved. The norm's result
+// is kept: parts read it before its gradient.
 TEST(ExpertReport, PartsSaveNothingByMakingAgain) {
   const auto saved = [](const std::string& more) {
     const Options o = options_of(kMixture + more);
@@ -54,7 +54,7 @@ TEST(ExpertReport, PartsSaveNothingByMakingAgain) {
   EXPECT_NEAR(whole - parts, 2.0 * 32 * 32 * (4 * 48 + 64) * 4 / (1 << 20), 0.11);
 }
 
-// New weights of experts that no other rank has are put in place by the update, not by each micro-batch.
+// New weights of experts that no other rank has are moved by the update, not by each micro-batch.
 TEST(ExpertReport, WeightsOfOneRankAreCopiedOnceAStep) {
   const Options o = options_of(kMixture +
                                "--world-size 4 --expert-model-parallel-size 4 --bf16 --use-distributed-optimizer "
@@ -69,7 +69,7 @@ TEST(ExpertReport, WeightsOfOneRankAreCopiedOnceAStep) {
   EXPECT_GT(count("last-micro-batch", Phase::update, "put_back"), 0);
 }
 
-// Every way to share experts is planned, with and without room for all rows, and the report tells of it.
+// Every layout of experts is planned, with and without space for all rows, and the report describes it.
 TEST(ExpertReport, DryRunsOfAllLayouts) {
   int planned = 0;
   for (const i64 tp : {1, 2})
@@ -83,7 +83,7 @@ TEST(ExpertReport, DryRunsOfAllLayouts) {
                 "--micro-batch-size 16 --global-batch-size 256 --use-distributed-optimizer ",
                 tp, cp, pp, ep, etp);
             const std::string refused = refusal_of(kMixture + flags);
-            if (!refused.empty()) {  // by name of what does not fit
+            if (!refused.empty()) {  // by the name of what does not fit
               EXPECT_TRUE(has(refused, "expert")) << refused;
               continue;
             }
@@ -95,7 +95,7 @@ TEST(ExpertReport, DryRunsOfAllLayouts) {
               const std::string report = plan_report(o, step, MemoryNeed{});
               EXPECT_TRUE(has(report, "experts' rows, a layer")) << report;
               EXPECT_EQ(has(report, " parts\n"), *room != 0) << report;
-              if (ep > 1) EXPECT_LT(bytes, step.plan.arena_bytes) << flags;  // else there is no worst case to save
+              if (ep > 1) EXPECT_LT(bytes, step.plan.arena_bytes) << flags;  // else there is no worst case
               bytes = step.plan.arena_bytes;
               ++planned;
             }

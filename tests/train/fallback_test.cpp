@@ -1,4 +1,4 @@
-// Damaged checkpoints: found when a run starts, named, and passed over for the one before; by all ranks alike.
+// Damaged checkpoints are found when a run starts, and named, and all ranks use the previous one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Checkpoints of iterations 2 and 4 (and so on), by two ranks that each write their part.
+// Checkpoints of iterations 2, 4 and so on, from two ranks that each write their part.
 void save_run(const std::string& dir, int iterations) {
   testing::internal::CaptureStdout();
   harness::run_ranks(2, [&](Ranks& ranks) {
@@ -34,12 +34,12 @@ void save_run(const std::string& dir, int iterations) {
   testing::internal::GetCapturedStdout();
 }
 
-// The iterations that two ranks find, each in its own directory, and what they say.
+// The iterations that two ranks find, each in its own directory, and their messages.
 struct Found {
   std::vector<i64> iterations{-1, -1};
   std::string said;
 };
-// `once_open`: what happens between opening and reading.
+// `once_open`: called between opening and reading.
 Found start_in(
     const std::string& first, const std::string& second, int iterations,
     const std::function<void()>& once_open = [] {}) {
@@ -66,7 +66,7 @@ Found start_in(
   return f;
 }
 
-// The tensor that this byte of a file is of; "" outside of all.
+// The tensor that contains this byte of a file; "" if none does.
 std::string tensor_at(const std::string& path, i64 byte) {
   const TensorFiles content = TensorFiles::open_file(path);
   for (const TensorInfo& t : content.tensors())
@@ -93,7 +93,7 @@ TEST(Fallback, of_500_flipped_bits_each_is_found_and_named) {
     const Found f = start_in(dir, dir, 4);
     flip(path, bit);
     const bool is_latest = path.ends_with(".txt") && path.find("latest") != std::string::npos;
-    const i64 expected = is_latest ? 4 : 2;  // without the latest file's word, the newest
+    const i64 expected = is_latest ? 4 : 2;  // without the latest file, the newest checkpoint
     const std::string name = path.substr(path.rfind('/') + 1);
     const bool is_good = f.iterations == std::vector<i64>{expected, expected} &&
                          f.said.find(name) != std::string::npos &&
@@ -111,7 +111,7 @@ TEST(Fallback, of_500_flipped_bits_each_is_found_and_named) {
   EXPECT_EQ(whole.said, "");
 }
 
-// Each rank has a copy of its own, and another of them is damaged on each.
+// Each rank has its own copy of the directory, and a different checkpoint is damaged on each.
 TEST(Fallback, ranks_agree_on_one_that_is_whole_for_all) {
   const TempFolder folder("agree");
   const std::string a = (folder.path / "a").string(), b = (folder.path / "b").string();
@@ -126,7 +126,7 @@ TEST(Fallback, ranks_agree_on_one_that_is_whole_for_all) {
   EXPECT_EQ(f.iterations, (std::vector<i64>{6, 6}));
   EXPECT_NE(f.said.find("wrong checksum; tensor "), std::string::npos) << f.said;
   EXPECT_NE(f.said.find("; looking for an older one"), std::string::npos) << f.said;
-  damage(b, 6, 1);  // the first to agree on is not whole for the second rank
+  damage(b, 6, 1);  // the first common one is damaged for the second rank
   f = start_in(a, b, 8);
   EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
   fs::remove_all(b);
@@ -160,7 +160,7 @@ TEST(Fallback, a_file_that_is_gone_or_cut_short_is_damage_for_all) {
   EXPECT_EQ(start_in(dir, dir, 6).iterations, (std::vector<i64>{6, 6}));
 }
 
-// Whichever rank finds it: each host has its own copy of the directory.
+// Whichever rank finds damage: each host has its own copy of the directory.
 TEST(Fallback, a_file_that_is_gone_is_named_where_another_rank_lacks_it) {
   const TempFolder folder("named");
   const std::string a = (folder.path / "a").string(), b = (folder.path / "b").string();
@@ -177,7 +177,7 @@ TEST(Fallback, a_file_that_is_gone_is_named_where_another_rank_lacks_it) {
       << f.said;
 }
 
-// Where one rank can't go back to what the other has: a directory that is one checkpoint.
+// If one rank cannot use what the other one has: a directory that is a single checkpoint.
 TEST(Fallback, ranks_whose_checkpoints_stay_apart_are_told) {
   const TempFolder folder("one");
   const std::string dir = (folder.path / "ck").string();
@@ -194,7 +194,7 @@ TEST(Fallback, ranks_whose_checkpoints_stay_apart_are_told) {
   testing::internal::GetCapturedStdout();
 }
 
-// A setting that another version of the program had: with a line that names it the checkpoint is loaded as ever.
+// A setting of another version of the program: the checkpoint loads normally, and a line names it.
 TEST(Resume, passes_over_settings_that_it_does_not_know) {
   const TempFolder folder("unknown");
   const std::string dir = (folder.path / "ck").string(), place = dir + "/iter_0000004";
@@ -214,8 +214,8 @@ TEST(Resume, passes_over_settings_that_it_does_not_know) {
   EXPECT_NE(testing::internal::GetCapturedStderr().find("old_flag, other_flag\n"), std::string::npos);
 }
 
-// Megatron's formats have checksums of whole tensors: ranks that see the same files share out the reading of all of
-// them, and what one finds ends all.
+// Megatron's formats have checksums of whole tensors. Ranks that read the same files divide the verification, and
+// damage on one ends all.
 TEST(Fallback, ranks_verify_a_checkpoint_of_megatron_together) {
   const TempFolder folder("together");
   const std::string a = (folder.path / "a").string(), b = (folder.path / "b").string();
@@ -235,7 +235,7 @@ TEST(Fallback, ranks_verify_a_checkpoint_of_megatron_together) {
         places.emplace_back(dist.tensors().file(box.file).path(), box.position);
     return places;
   };
-  // What the two ranks say if a number is damaged.
+  // The messages of the two ranks if a number is damaged.
   const auto errors_with = [&](const std::pair<std::string, i64>& damaged, const std::string& second) {
     flip(damaged.first, std::size_t(damaged.second) * 8);
     std::vector<std::string> errors(2);
@@ -259,14 +259,14 @@ TEST(Fallback, ranks_verify_a_checkpoint_of_megatron_together) {
   const Errors first_finds = {"", "told: "}, second_finds = {"told: ", "rank 1: "};
   EXPECT_EQ(errors_with(boxes(a).front(), a), first_finds);
   EXPECT_EQ(errors_with(boxes(a).back(), a), second_finds);
-  // With files of their own each reads all of them.
+  // If their files differ, each rank verifies all of its own.
   EXPECT_EQ(errors_with(boxes(a).back(), b), first_finds);
   EXPECT_EQ(errors_with(boxes(b).front(), b), second_finds);
   const Found whole = start_in(a, b, 2);
   EXPECT_EQ(whole.iterations, (std::vector<i64>{2, 2}));
 }
 
-// Messages about what a resumed run does differently.
+// Messages about the differences of a resumed run.
 TEST(Resume, says_when_the_order_of_samples_is_another) {
   const TempFolder folder("order");
   const std::string dir = (folder.path / "ck").string();
@@ -284,7 +284,7 @@ TEST(Resume, says_when_the_order_of_samples_is_another) {
   };
   EXPECT_EQ(said(""), "");  // on one rank instead of two
   EXPECT_EQ(said("--finetune --split 5,3,2"), "");
-  EXPECT_EQ(said("--split 5,3,2", 8), "");  // nothing is left to read
+  EXPECT_EQ(said("--split 5,3,2", 8), "");  // no steps are left
   const std::string split = said("--split 5,3,2");
   EXPECT_NE(split.find("the order of training samples differs from the saved run's (split None -> 5,3,2); the run "
                        "continues at sample 16, so samples may be repeated or skipped"),

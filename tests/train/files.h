@@ -1,4 +1,4 @@
-// A folder of one test, gone afterwards, and files as strings.
+// A temporary folder of a test, and files as strings.
 #pragma once
 #include <unistd.h>
 

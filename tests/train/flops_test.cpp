@@ -1,4 +1,4 @@
-// Model flops, counted over the graph, against Megatron's formula worked out here.
+// Model flops, counted over the graph, compared with Megatron's formula.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -109,7 +109,7 @@ TEST(Flops, equal_the_formula_for_the_benchmarks_models) {
   counted(llama(model_of(8, 4096, 14336, 32, 8, 128256, 8192)));
 }
 
-// What families have beside plain GPT and Llama adds no flops.
+// The additional parts of other families add no flops.
 TEST(Flops, equal_the_formula_for_every_family) {
   const ModelConfig gpt = model_of(3, 64, 0, 4, 2, 100, 32), base = llama(gpt);
   const auto with = [](ModelConfig c, const std::function<void(ModelConfig&)>& f) {

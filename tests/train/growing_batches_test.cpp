@@ -1,5 +1,5 @@
-// Steps of growing size give the same losses whatever the layout: a pipeline runs the schedule of each number of
-// micro-batches from one plan.
+// Steps with growing batch size have the same losses under any layout: a pipeline runs the schedules of all numbers
+// of micro-batches from one plan.
 #include <gtest/gtest.h>
 
 #include "exec/cpu/backend.h"
@@ -22,7 +22,7 @@ struct SeenBatch {
   std::vector<i64> samples;
 };
 
-// As the first rank of the last stage sees it.
+// As seen by the first rank of the last stage.
 SeenBatch trained(int ranks, const std::string& flags) {
   SeenBatch seen;
   harness::run_ranks(ranks, [&](Ranks& here) {

@@ -1,5 +1,5 @@
-// The CPU made to behave as a GPU does: runs and writes wait in a queue until something must be known, so a requested
-// result is never ready by itself.
+// Makes the CPU behave like a GPU: runs and writes wait in a queue until a result is needed, so a result is never
+// ready by itself.
 #pragma once
 #include <cstring>
 #include <deque>
@@ -56,17 +56,17 @@ class LateInterpreter final : public Interpreter {
   }
   bool ready(int) override { return false; }
   double arrived(int ticket) override {
-    while (!inner_tickets_.contains(ticket)) step();  // no further than that
+    while (!inner_tickets_.contains(ticket)) step();  // not further
     return inner_->arrived(inner_tickets_.at(ticket));
   }
   std::vector<double> take(int ticket) override {
-    while (!inner_tickets_.contains(ticket)) step();  // no further than that
+    while (!inner_tickets_.contains(ticket)) step();  // not further
     std::vector<double> values = inner_->take(inner_tickets_.at(ticket));
     values_[ticket] = values;
     return values;
   }
   void write_after(int ticket, const Leaf& leaf, Fill fill) override {
-    queue_.push_back([=, this] {  // the ticket has been taken by then
+    queue_.push_back([=, this] {  // the ticket was used before
       std::vector<std::byte> data(size_t(leaf.bytes));
       fill(values_.at(ticket), data.data());
       inner_->write(leaf, data.data());

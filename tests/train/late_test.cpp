@@ -1,4 +1,4 @@
-// On a device that works while the host goes on, a run tells and writes exactly what it does on one that does not.
+// On a device that works asynchronously, a run logs and writes exactly the same as on a synchronous one.
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
@@ -46,7 +46,7 @@ TEST(LateRuns, ProfileTheStepsAskedFor) {
   EXPECT_EQ(profiled("--profile-step-start 20 --profile-step-end 30"), (std::vector<int>{}));
 }
 
-// A step's time ends when its numbers come, not when they are looked at, which is after the next one is started.
+// A step's time ends when its results arrive, not when they are read, which is after the next step has started.
 TEST(LateRuns, TimeStepsByWhenTheyEnd) {
   class Interpreter final : public test::WrappedInterpreter {
    public:
@@ -71,8 +71,8 @@ TEST(LateRuns, TimeStepsByWhenTheyEnd) {
   for (size_t i = 1; i < ms.size(); ++i) EXPECT_NEAR(ms[i], 1e6, 0.01) << i;
 }
 
-// Steps that do not count move neither schedules nor Adam's corrections, also when the next one is started before that
-// is known.
+// Skipped steps advance neither schedules nor Adam's corrections, even if the next step starts before the skip is
+// known.
 TEST(Trainer, RatesFollowTheStepsThatCounted) {
   const Options options =
       options_of(std::string(kSmallRun) + "--vocab-size 101 --lr-warmup-iters 4 --weight-decay 0.1");
@@ -101,7 +101,7 @@ TEST(Trainer, RatesFollowTheStepsThatCounted) {
   const std::vector<double> at_once = train(false);
   EXPECT_EQ(at_once, train(true));
   ASSERT_EQ(at_once.size(), counts.size() * 4);
-  EXPECT_EQ(at_once[1 * 4], at_once[2 * 4]);  // the second step did not count
+  EXPECT_EQ(at_once[1 * 4], at_once[2 * 4]);  // the second step was skipped
   EXPECT_LT(at_once[0], at_once[4]);
 }
 

@@ -1,4 +1,4 @@
-// The loss scale of real steps, some of which overflow or are made to, against its definition in Megatron Core.
+// The loss scale of real steps, some with overflows, compared with its definition in Megatron Core.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@
 namespace megalith {
 namespace {
 
-// Puts an infinity or a NaN into a gradient of one rank before the last program of some steps.
+// Injects an infinity or a NaN into a gradient of one rank before the last program of some steps.
 class Injecting final : public test::WrappedInterpreter {
  public:
   Injecting(std::unique_ptr<Interpreter> real, const Plan& plan, std::map<i64, float> at)
@@ -83,7 +83,7 @@ ScaledSteps train_rank(Ranks& ranks, const Options& options, i64 steps, const st
   return out;
 }
 
-// Of each rank. Numbers are injected on the last one.
+// On each rank. Numbers are injected on the last one.
 std::vector<ScaledSteps> train_ranks(int n, const std::string& flags, i64 steps,
                                      const std::map<i64, float>& injected = {}) {
   const Options options =
@@ -100,7 +100,7 @@ ScaledSteps train(const std::string& flags, i64 steps, const std::map<i64, float
   return train_ranks(1, flags, steps, injected)[0];
 }
 
-// Weights move exactly where a step counts. Returns how many did not.
+// Weights change exactly in steps that are not skipped. Returns the number of skipped steps.
 i64 follows(const ScaledSteps& s, Defined want) {
   i64 skipped = 0;
   for (size_t i = 0; i < s.counted.size(); ++i) {
@@ -124,7 +124,7 @@ TEST(LossScale, falls_from_a_huge_start_to_what_fits) {
   EXPECT_TRUE(s.counted.back());
 }
 
-// It grows until a gradient overflows, falls by the hysteresis, and grows again.
+// The scale grows until a gradient overflows, falls by the hysteresis, and grows again.
 TEST(LossScale, finds_its_height_again_and_again) {
   const ScaledSteps s = train("--initial-loss-scale 65536 --loss-scale-window 2 --hysteresis 3", 120);
   EXPECT_GE(follows(s, {.scale = 65536, .least = 1, .window = 2, .hysteresis = 3}), 6);
@@ -139,7 +139,7 @@ TEST(LossScale, knows_a_number_that_is_put_into_one_gradient) {
   for (const auto& [step, number] : injected) EXPECT_FALSE(s.counted[size_t(step - 1)]) << number;
 }
 
-// What one rank sees of one gradient stops all of them, and all move the scale alike.
+// A non-finite value in one gradient of one rank skips the step on all ranks, and all change the scale equally.
 TEST(LossScale, is_one_for_all_ranks) {
   const std::map<i64, float> injected = {
       {2, std::nanf("")}, {3, std::numeric_limits<float>::infinity()}, {6, std::nanf("")}};

@@ -1,4 +1,4 @@
-// Weights of a bf16 model as the model state reads and writes them: f32 to the bit, whatever the ranks keep.
+// Weights of a bf16 model as the model state reads and writes them: all f32 bits, however the ranks store them.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -24,8 +24,8 @@ struct Hidden final : test::WrappedInterpreter {
   std::byte* host_view(const Leaf&) override { return nullptr; }
 };
 
-// f(the model's state on this rank), on each of `ranks`; the largest matrix has more numbers than are joined at
-// once.
+// Calls f with the model's state on each of `ranks`. The largest matrix has more elements than are joined in one
+// call.
 template <class F>
 void on_ranks(int ranks, const std::string& more, bool hidden, F&& f) {
   harness::run_ranks(ranks, [&](Ranks& here) {
@@ -86,8 +86,8 @@ TEST(MainWeights, BeginAsInF32) {
   }
 }
 
-// All bits come back, in whole and in parts, also by the blocks of a save in place and of one beside the training; and
-// what the model computes with is the nearest.
+// All bits are restored, in whole and in parts, also from the blocks of a synchronous and of an async save. The model
+// computes with the nearest bf16 value.
 TEST(MainWeights, ComeBackToTheBit) {
   for (const bool hidden : {false, true})
     for (const auto& [ranks, flags] : kWeightCases)

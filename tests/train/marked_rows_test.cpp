@@ -1,5 +1,5 @@
-// An untied table's gradient, of which only the rows of a step's tokens are written and read (the pass mark-rows):
-// training is the same to the bit.
+// The gradient of an untied table, of which only the rows of a step's tokens are written and read (the pass
+// mark-rows): training has the same bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,11 +36,11 @@ i64 nonzeros_of(const PlannedStep& step, Interpreter& interpreter) {
 struct Ran {
   bool marked = false;
   std::vector<u32> weights;   // all bits after the last step
-  std::vector<i64> held;      // elements of their leaves that are not 0
-  std::vector<i64> nonzeros;  // of the gradients of each step, where they are counted
+  std::vector<i64> held;      // nonzero elements of their leaves
+  std::vector<i64> nonzeros;  // of the gradients of each step, if counted
 };
 
-// Four steps of three micro-batches with other tokens each.
+// Four steps of three micro-batches with different tokens.
 Ran run_steps(const std::string& flags, bool pass) {
   const auto backend = make_cpu_backend();
   StepSpec spec = step_spec(options_for(1, kUntied + flags));
@@ -99,7 +99,7 @@ TEST(MarkedRows, ChangeNoBit) {
   }
 }
 
-// What counts zeros reads whole gradients.
+// Counting zeros reads whole gradients.
 TEST(MarkedRows, AreNotWhereZerosAreCounted) {
   const Ran counted = run_steps("--log-num-zeros-in-grad", true), want = run_steps("", false);
   EXPECT_FALSE(counted.marked);

@@ -1,11 +1,11 @@
-// A machine of so much memory, and what plans need of it.
+// A machine with a given amount of memory, and the memory that plans need.
 #pragma once
 #include "planner/memory_check.h"
 #include "settings/schedules.h"
 
 namespace megalith {
 
-// Nothing runs on it.
+// It cannot run plans.
 struct Memory : Backend {
   i64 memory = 0;
   std::optional<i64> host{};

@@ -1,4 +1,4 @@
-// Whose a copy is.
+// The owner of a non-persistent checkpoint.
 #include "resume/non_persistent_mark.h"
 
 #include <gtest/gtest.h>

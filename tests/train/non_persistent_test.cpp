@@ -1,5 +1,6 @@
-// Local copies of several ranks: damaged, missing, of other iterations, of other starts. The ranks go on from one
-// moment that all of them have, or from the checkpoint; what follows is the same as without the disturbance.
+// Local non-persistent checkpoints of several ranks: damaged, missing, of other iterations, from other starts. The
+// ranks resume from one iteration that all of them have, or from the checkpoint. Later results are those of an
+// undisturbed run.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -35,7 +36,7 @@ Said said_quietly(const std::function<void()>& f) {
   return said;
 }
 
-// Two ranks train for six iterations, with a checkpoint at 3 and copies at 1, 2, 4 and 5.
+// Two ranks train for six iterations, with a checkpoint at 3 and non-persistent ones at 1, 2, 4 and 5.
 class NonPersistent : public ::testing::Test {
  protected:
   NonPersistent() : folder_("copies") {
@@ -51,11 +52,11 @@ class NonPersistent : public ::testing::Test {
   }
 
   std::string at(const std::string& name) const { return (folder_.path / name).string(); }
-  // A rank's copy; a file of it.
+  // The path of a rank's non-persistent checkpoint, and of a file in it.
   std::string place(int rank, int iteration, const std::string& file = "") const {
     return at(fmt::format("live_copies/rank_{:05}/iter_{:07}{}", rank, iteration, file.empty() ? "" : "/" + file));
   }
-  // Of a copy, each rank's tensors are in one file.
+  // In a non-persistent checkpoint, each rank's tensors are in one file.
   std::string shard(int rank, int iteration) const { return place(rank, iteration, "shard_00000.safetensors"); }
 
   Said train(const std::string& name, const std::string& more) {
@@ -78,7 +79,7 @@ class NonPersistent : public ::testing::Test {
     }
   }
 
-  // After `disturb`, a run begins at this iteration, says this, and ends like one that was never disturbed.
+  // After `disturb`, a run resumes from this iteration, logs this, and ends like an undisturbed run.
   void expect(int iteration, const std::string& text, const std::function<void()>& disturb) {
     SCOPED_TRACE(text);
     restore();
@@ -128,7 +129,7 @@ TEST_F(NonPersistent, damage_found_while_loading_leads_to_the_one_before) {
   expect(5, "; loading the non-persistent checkpoint", [&] { flip(at("live/iter_0000003/manifest.json"), 4000); });
 }
 
-// Of what was read before the damage was found nothing stays.
+// Nothing that was read before the damage was found stays.
 TEST_F(NonPersistent, damage_with_nothing_before_leads_to_a_fresh_start) {
   for (const char* optimizer : {"--use-distributed-optimizer", "", "--bf16"}) {
     SCOPED_TRACE(optimizer);
@@ -145,8 +146,8 @@ TEST_F(NonPersistent, damage_with_nothing_before_leads_to_a_fresh_start) {
   }
 }
 
-// Flags that refuse the checkpoint are no damage: an older copy, which they would accept, must not take its place and
-// be saved over it.
+// If the flags refuse the checkpoint, it is not damaged. An older one, which the flags would accept, must not replace
+// it: it would be overwritten.
 TEST_F(NonPersistent, do_not_stand_in_for_what_the_flags_refuse) {
   restore();
   EXPECT_EQ(train("live", "--lr 0.5 --override-opt-param-scheduler").error, "");
@@ -163,14 +164,14 @@ TEST_F(NonPersistent, never_mix) {
   const auto replace = [](const std::string& from, const std::string& to) {
     fs::remove_all(to), fs::copy(from, to, fs::copy_options::recursive);
   };
-  // Ranks moved from host to host, and one that was copied.
+  // Ranks moved between hosts, and one whose directory was copied.
   expect(3, "skipped: rank 0: " + place(0, 5) + " is rank 1's (and 1 more)", [&] {
     fs::rename(at("live_copies/rank_00000"), at("live_copies/moved"));
     fs::rename(at("live_copies/rank_00001"), at("live_copies/rank_00000"));
     fs::rename(at("live_copies/moved"), at("live_copies/rank_00001"));
   });
   expect(4, five + place(1, 5) + " is rank 0's\n", [&] { replace(place(0, 5), place(1, 5)); });
-  // Of the same iteration and the same --save, from a start with another seed.
+  // With the same iteration and --save, from a start with another seed.
   restore();
   for (const char* end : {"", "_copies"}) fs::remove_all(at("live") + end);
   train("live", "--seed 7 --exit-interval 5");
@@ -178,7 +179,7 @@ TEST_F(NonPersistent, never_mix) {
   expect(4, five + "has one from another start of the run\n", [&] { replace(at("foreign"), place(1, 5)); });
 }
 
-// Only the latest copy stays: among them nothing else may lie.
+// Only the latest one is kept, so the directory may contain nothing else.
 TEST_F(NonPersistent, need_a_directory_where_nothing_else_is) {
   restore();
   for (const std::string other : {"whole_copies/rank_00001/iter_0000005", "whole/iter_0000003"}) {
@@ -205,7 +206,7 @@ TEST_F(NonPersistent, of_36_flipped_bits_none_is_loaded) {
   for (int rank = 0; rank < 2; ++rank)
     for (const auto& entry : fs::directory_iterator(place(rank, 5))) files.push_back(entry.path().string());
   std::ranges::sort(files);
-  ASSERT_EQ(files.size(), 6u);  // of each rank the manifest, checksums and tensors
+  ASSERT_EQ(files.size(), 6u);  // for each rank the manifest, checksums and tensors
   std::mt19937 random(20260607);
   for (int i = 0; i < 36; ++i) {
     restore();
@@ -219,7 +220,7 @@ TEST_F(NonPersistent, of_36_flipped_bits_none_is_loaded) {
   }
 }
 
-// One rank's disk fails at the last moment: no rank has deleted the copy before.
+// One rank's disk fails at the last moment: no rank has deleted the previous one.
 TEST(NonPersistentSaved, old_ones_stay_until_every_rank_has_its_new_one) {
   const TempFolder folder("commit");
   const auto dir = [&](int rank) { return (folder.path / std::to_string(rank)).string(); };

@@ -1,4 +1,4 @@
-// Which ranks' copies of weights are named.
+// Finding ranks whose replica of a weight differs.
 #include "train/odd_copies.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Fill-in-the-middle from the command line on, with a tokenizer of a file.
+// Fill-in-the-middle from the command line, with a tokenizer file.
 #include "train/open_data.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(OpenData, FillsInTheMiddleOfRealText) {
   const i32 eod = tokenizer->find("<|endoftext|>");
   {
     IndexedDatasetWriter writer((folder.path / "text").string(), TokenType::uint16);
-    for (int i = 0; i < 60; ++i) {  // one document fills a sample, with room for the marks
+    for (int i = 0; i < 60; ++i) {  // one document fills a sample, with space for the marks
       std::vector<i32> tokens = tokenizer->encode(kTexts[i % 3]);
       tokens.resize(32, eod);
       writer.add_sequence(tokens);
@@ -68,7 +68,7 @@ TEST(OpenData, FillsInTheMiddleOfRealText) {
     const std::vector<i32>& tokens = one.ints("tokens");
     const std::string text =
         tokenizer->decode(std::span(tokens).first(std::ranges::find(tokens, eod) - tokens.begin()));
-    EXPECT_EQ(text.find("<s>"), text.npos) << text;  // the bos belongs to no part
+    EXPECT_EQ(text.find("<s>"), text.npos) << text;  // the bos is not in a fragment
     const auto suffix = text.find("<fim_suffix>"), middle = text.find("<fim_middle>");
     ASSERT_TRUE(text.starts_with("<fim_prefix>") && suffix < middle && middle != text.npos) << text;
     const std::string a = text.substr(12, suffix - 12), b = text.substr(suffix + 12, middle - suffix - 12),

@@ -22,7 +22,7 @@ inline Options read_line(const std::string& line) {
   return read_options(int(argv.size()), argv.data());
 }
 
-// As parse_options does it.
+// The same steps as parse_options.
 inline Options options_of(const std::string& line) {
   Options options = read_line(line);
   finish_options(options);

@@ -59,7 +59,7 @@ const std::set<std::string> kOthers = {"--append-eod",
                                        "--disable-x",
                                        "--no-x"};
 
-// Of the tree, and of ../shared where it is there: it may know newer flags.
+// From the tree, and from ../shared if it exists: it may have newer flags.
 TEST(Options, KnowEveryFlagOfTheInventory) {
   const std::string page = std::string(kSharedDir) + "/reference/megatron-features.md";
   for (const std::string& path : with_shared(golden("vectors/megatron_flags.txt"), page)) {
@@ -102,7 +102,7 @@ TEST(Options, KnowEveryFlagOfMegatronsParser) {
 
 // The same default, in Megatron's words.
 bool same(const config::Field& field, const std::string& there) {
-  // Where None there stands for this value.
+  // Values that correspond to None in Megatron.
   static const std::map<std::string, std::string> none = {{"rotary-seq-len-interpolation-factor", "1.0"},
                                                           {"dataloader-type", "single"},
                                                           {"null-tokenizer-eod-id", "-1"},
@@ -114,22 +114,21 @@ bool same(const config::Field& field, const std::string& there) {
   const std::vector<std::string> values = field.values();
   const std::string text = field.is_list() && values.size() == 1 ? values[0] : field.text();
   if (field.name == "exit-signal") return there == "15" && text == "SIGTERM";
-  if (field.name == "num-query-groups")
-    return there == "1" && text == "0";  // counts with --group-query-attention alone
+  if (field.name == "num-query-groups") return there == "1" && text == "0";         // only with --group-query-attention
   if (field.name == "rope-scaling-factor") return there == "8.0" && text == "0.0";  // 0: 8 for Llama 3.1's scaling
   if (there == "None") {
     const auto known = none.find(field.name);
     return known != none.end() ? known->second == text
                                : text == "None" || text == "none" || text == "[]" || text == "0" || text == "0.0";
   }
-  if (there.empty()) return text == "[]";  // a list of none
+  if (there.empty()) return text == "[]";  // an empty list
   double ours = 0, theirs = 0;
   std::istringstream a(text), b(there);
   if (a >> ours && b >> theirs) return ours == theirs;
   return text == there || (text == "none" && there == "None");
 }
 
-// A default that is not Megatron's is in the field as data, so that the start of a run tells it.
+// A default that differs from Megatron's is marked in the field, so that the start of a run reports it.
 TEST(Options, DefaultsThatDifferFromMegatronAreTold) {
   Options options;
   const config::FieldList fields = config::fields_of(options);

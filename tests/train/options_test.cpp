@@ -85,7 +85,7 @@ TEST(Options, ModelSpellings) {
   EXPECT_TRUE(options_of(std::string(kSmallRun) + "--disable-bias-linear --add-bias-linear").model.add_bias_linear);
 }
 
-// A line of DeepSeek-V3's sizes in Megatron's words: of latent attention a factor above 1 means yarn.
+// A command line with DeepSeek-V3's sizes in Megatron's words: with latent attention a factor above 1 means yarn.
 TEST(Options, LatentAttention) {
   const std::string line =
       std::string(kSmallRun) +
@@ -160,7 +160,7 @@ TEST(Options, RefusedFlagsSayWhy) {
             "unknown flag --num-exprts: the nearest known one is --num-experts (--help lists all)");
 }
 
-// Of Megatron-LM's releases: what each meant is what it means here.
+// Flags of older Megatron-LM releases keep their meaning.
 TEST(Options, OldSpellings) {
   const auto read = [](const std::string& flags) { return options_of(kSmallRun + flags); };
   EXPECT_EQ(read("--batch-size 8").train.micro_batch_size, 8);
@@ -204,7 +204,7 @@ TEST(Options, LearnedPositionsGoWhereAnotherKindIsGiven) {
                "--no-position-embedding has no effect"));
 }
 
-// What only steers Megatron's own machinery, or a part that is off, never stops a run.
+// Flags that only control Megatron's own machinery, or a part that is off, never stop a run.
 TEST(Options, MachineryNeverStopsARun) {
   for (const char* flags :
        {"--cuda-graph-impl local --cuda-graph-scope attn mlp --cuda-graph-warmup-steps 3", "--use-checkpoint-args",

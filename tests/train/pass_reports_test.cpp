@@ -1,4 +1,4 @@
-// What each pass did, kept with the planned step.
+// The report of each pass, kept with the planned step.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -37,7 +37,7 @@ TEST(PassReports, OfAPipelineAreOfAllItsGraphs) {
   EXPECT_EQ(of.size(), 5u);
 }
 
-// The graph that trains, not the one that evaluates.
+// The training graph, not the evaluation graph.
 TEST(PassReports, OfOneGraphNeedNoName) {
   auto of = passes("--eval-iters 1 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
   EXPECT_EQ(of.size(), 1u);

@@ -1,4 +1,4 @@
-// The memory that a step's phases take at most, as the plan has it, against what running it touches.
+// Peak memory of a step's phases: the plan's figure compared with the memory that a run touches.
 #include "step/phase_memory.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace megalith {
 namespace {
 
-// What lies in the arena from a result's writing to its last reading, by the addresses that instructions are given.
+// The bytes of the arena in use, from a result's write to its last read, by the addresses that instructions get.
 class Touched final : public RunWatch {
  public:
   Touched(const Plan& plan, const std::byte* arena) : plan_(plan), arena_(arena) {}
@@ -69,7 +69,7 @@ class Touched final : public RunWatch {
   const Plan& plan_;
   const std::byte* arena_;
   std::vector<Life> lives_;
-  std::map<std::byte*, size_t> now_;  // what lies there at the moment
+  std::map<std::byte*, size_t> now_;  // in use at this moment
 };
 
 TEST(PhaseMemory, IsWhatRunsTouch) {

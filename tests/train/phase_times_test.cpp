@@ -1,4 +1,4 @@
-// The phases of a step by a device's own clock: the tags that it is told, and what becomes of its seconds.
+// The phases of a step by a device's own clock: the tags that it receives, and the use of its seconds.
 #include "observe/phase_times.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(PhaseTimes, AddUpWhatADeviceTells) {
   const TimeTags tags = times.tags();
   const int last = step.plan.index_of("last-micro-batch");
   EXPECT_TRUE(tags.ends_step[size_t(last)]);
-  // A second for each stretch of a tag.
+  // One second for each interval of a tag.
   TagSeconds told{2, std::vector<double>(size_t(tags.count))};
   double all = 0;
   const std::vector<int>& of_last = tags.of[size_t(last)];

@@ -1,4 +1,4 @@
-// The recipe that the flags make, and what it says of itself.
+// The precision that the flags select, and its text.
 #include "settings/precision.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(PrecisionRecipe, keeps_moments_and_gradients_as_they_are_asked_for) {
   EXPECT_EQ(recipe("--bf16 --main-grads-dtype bf16"), p);
 }
 
-// Bytes of a plan's leaves of a role, without what fills up their places.
+// Bytes of a plan's leaves of a role, without padding.
 i64 bytes_of(const PlannedStep& step, Role role) {
   i64 sum = 0;
   for (const Leaf& leaf : step.plan.leaves)
@@ -56,7 +56,7 @@ i64 bytes_of(const PlannedStep& step, Role role) {
   return sum;
 }
 
-// Each type of 2 bytes takes 2 bytes of each parameter less. In a plan each leaf begins at a multiple of 256 bytes.
+// Each 2-byte type saves 2 bytes per parameter. In a plan each leaf begins at a multiple of 256 bytes.
 TEST(PrecisionRecipe, takes_the_bytes_that_it_says) {
   const auto planned = [](const std::string& flags) {
     return plan_step(step_spec(options_of(std::string(kSmallRun) + "--vocab-size 64 --bf16 " + flags)), Memory());
@@ -76,7 +76,7 @@ TEST(PrecisionRecipe, takes_the_bytes_that_it_says) {
   EXPECT_EQ(wide.plan.arena_bytes - narrow.plan.arena_bytes, places(wide) - places(narrow));
 }
 
-// What a rank surely holds is counted in the types that it is kept in.
+// The minimum memory of a rank counts the types in which values are kept.
 TEST(PrecisionRecipe, is_known_where_memory_is_counted_before_planning) {
   const auto refused = [](const std::string& flags, i64 memory) -> std::string {
     Memory machine;
@@ -99,7 +99,8 @@ TEST(PrecisionRecipe, is_known_where_memory_is_counted_before_planning) {
   EXPECT_EQ(least("--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16 --main-grads-dtype bf16"), 10 * parameters);
 }
 
-// Experts are shared out over other ranks than dense weights. A plan is not refused before it is made.
+// Experts are divided among other ranks than dense weights. The memory check before planning must not refuse such a
+// plan.
 TEST(PrecisionRecipe, what_is_counted_before_planning_is_what_ranks_hold_of_experts) {
   for (const char* layout :
        {"", "--expert-model-parallel-size 8 ", "--expert-model-parallel-size 4 --use-distributed-optimizer ",

@@ -1,4 +1,4 @@
-// What a pipeline runs is made ready before its first step: nothing is left to do once while ranks wait for each other.
+// A pipeline prepares its programs before the first step: no one-time work is left while ranks wait for each other.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -17,7 +17,7 @@ using Runs = std::set<std::tuple<int, bool, int>>;
 
 struct Told {
   Runs ready, ran;
-  bool late = false;  // something was made ready after the first run
+  bool late = false;  // something was prepared after the first run
 };
 
 class ReadyInterpreter final : public test::WrappedInterpreter {
@@ -45,7 +45,7 @@ class ReadyBackend final : public test::WrappedBackend {
   mutable Told told;
 };
 
-// Of a stage of a pipeline of `ranks`, which trains on so many micro-batches and evaluates on more.
+// A stage of a pipeline of `ranks`, which trains with this many micro-batches and evaluates with more.
 void expect_all_ready(int ranks, int micro_batches, const std::string& more) {
   testing::internal::CaptureStdout();
   harness::run_ranks(ranks, [&](Ranks& here) {

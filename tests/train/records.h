@@ -1,4 +1,4 @@
-// Records for tests of sinks, by the names of metrics.
+// Makes records for tests of sinks, by the names of metrics.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ struct Given {
   std::string term{};  // of the losses
 };
 
-// The values in the table's order, as the recorder makes them; of the iteration and of the interval alike.
+// Sets the values in the table's order, as the recorder does, for the iteration and for the interval.
 inline Record record_of(const std::vector<Given>& given) {
   Record r{.ends_interval = true};
   for (const auto& [metric, value, term] : given)

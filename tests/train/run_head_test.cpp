@@ -95,7 +95,7 @@ TEST(RunHead, SaysOfASmallRunThatNothingIsKept) {
             std::string::npos);
 }
 
-// A CPU makes bf16 products in one of two ways, which the time of a step depends on.
+// A CPU has two ways to compute bf16 products, with different speeds.
 TEST(RunHead, SaysHowProductsOfBf16AreMade) {
   RunFacts f = facts();
   f.device = "CPU", f.bf16_products = make_cpu_backend()->bf16_products();
@@ -106,7 +106,7 @@ TEST(RunHead, SaysHowProductsOfBf16AreMade) {
   EXPECT_NE(run_head(options_of(flags), f).find("layout      1 rank on CPU; computes in f32\n"), std::string::npos);
 }
 
-// Of a run that goes on with the same arguments there is one file; another's is never overwritten.
+// A run that resumes with the same arguments has one file; a file of other arguments is never overwritten.
 TEST(RunHead, ArgumentsHaveAFileOfTheirOwn) {
   const TempFolder folder("arguments");
   const std::string save = "--save-interval 1 --save " + folder.path.string() + " ";

@@ -5,7 +5,7 @@
 namespace megalith {
 namespace {
 
-// A signal that comes while a run prepares is not lost, and does not end the process.
+// A signal during a run's preparation is not lost, and does not end the process.
 TEST(EarlySignals, LeaveWordForTheRun) {
   const EarlySignals early;
   raise(SIGUSR1), raise(SIGUSR1), raise(SIGUSR2);
@@ -44,7 +44,7 @@ TEST(EarlySignals, LeaveAsTheyCame) {
   EXPECT_EQ(after.sa_handler, before.sa_handler);
 }
 
-// As a script's background job is started, or under nohup.
+// As for a script's background job, or under nohup.
 TEST(RunSignals, that_were_ignored_stay_so_unless_the_user_names_them) {
   struct sigaction before {
   }, ignore{}, after{};

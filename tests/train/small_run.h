@@ -1,4 +1,4 @@
-// Runs of a small model on ranks that are threads, for tests of what they save and load.
+// Runs of a small model with ranks that are threads, for tests of saves and loads.
 #pragma once
 #include "files.h"
 #include "options_helpers.h"

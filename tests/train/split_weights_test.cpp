@@ -1,4 +1,4 @@
-// What of a backward may wait for a pipeline's idle time.
+// The part of a backward that a pipeline may delay into its idle time.
 #include "step/split_weights.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace megalith {
 
 namespace {
 
-// Two terms of one gradient, as of a weight that is used twice, and perhaps something of the backward that reads the
+// Two terms of one gradient, as for a weight that is used twice, and optionally a node of the backward that reads the
 // sum.
 std::vector<Phase> phases(bool is_read) {
   Graph g;

@@ -1,4 +1,4 @@
-// Plans of all stages of a pipeline, made without its ranks: the fullest is what is told.
+// Plans of all stages of a pipeline, made without its ranks: the report shows the stage with the most memory.
 #include "planner/stage_plans.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(StagePlans, FindsTheFullestStage) {
   }
 }
 
-// Stages 1 and 2 are alike but for the micro-batches that they keep.
+// Stages 1 and 2 differ only in the number of micro-batches that they keep.
 TEST(StagePlans, AsksOnlyForStagesThatMayBeTheFullest) {
   Memory machine;
   const Options o = options_of(kPipeline + "--num-layers 8");
@@ -80,12 +80,12 @@ TEST(StagePlans, ReportTellsTheStageAndTheWholeModel) {
         fmt::format("  total                        {:>16} bytes", full.need.total()),
         std::string("  this plan is for the CPU: ")})
     EXPECT_NE(text.find(line), text.npos) << line << text;
-  machine.host = 5 << 20;  // a device with a memory of its own
+  machine.host = 5 << 20;  // a device with its own memory
   EXPECT_EQ(plan_report(o, plans.at(1), fullest_stage(plans, false).need).find("CPU"), std::string::npos);
   EXPECT_NE(stages_report(plans).find("stage 1: layers 1 to 4; 3 micro-batches in flight"), std::string::npos);
 }
 
-// What is named fits on every stage.
+// The suggestion fits on every stage.
 TEST(StagePlans, AdviceHoldsForTheFullestStage) {
   const Options o = options_of(kPipeline +
                                "--num-layers 11 --seq-length 256 --micro-batch-size 8 --global-batch-size 64 "
@@ -101,8 +101,8 @@ TEST(StagePlans, AdviceHoldsForTheFullestStage) {
   for (int stage = 0; stage < 4; ++stage) EXPECT_LE(need_of_stage(smaller, stage, machine), machine.memory) << text;
 }
 
-// By hand: each stage waits for the slowest but at the two ends of the step. No micro-batch of the slowest stage waits
-// once the first has come to it, and the last goes back from it to stage 0.
+// By hand: each stage waits for the slowest, except at the two ends of the step. No micro-batch waits on the slowest
+// stage after the first one has reached it. The last one then returns from it to stage 0.
 TEST(StagePlans, AStepTakesTheSlowestStageAndTheBubble) {
   Memory machine;
   const Options o = options_of(kPipeline + "--num-layers 10 --pipeline-model-parallel-layout Et|tttt|ttt|ttL");

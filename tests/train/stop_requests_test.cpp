@@ -1,4 +1,4 @@
-// When a run looks at what it was asked.
+// When a run checks its stop requests.
 #include "train/stop_requests.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// --log-straggler: a rank that computes slowly is named, though all ranks take the same time for a step.
+// --log-straggler names a rank that computes slowly, although all ranks take the same time for a step.
 #include "observe/straggler.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace megalith {
 namespace {
 
-// The CPU with every product of the forward done many times: the same results, later.
+// The CPU, but it computes every product of the forward many times: the same results, later.
 class SlowBackend final : public test::WrappedBackend {
  public:
   SlowBackend(Ranks& ranks, int times) : WrappedBackend(make_cpu_backend(&ranks)), times_(times) {}
@@ -36,7 +36,7 @@ class SlowBackend final : public test::WrappedBackend {
   mutable Plan slow_;
 };
 
-// What four ranks say; of them `slow` does its products many times.
+// The lines of four ranks; rank `slow` repeats its products many times.
 std::vector<std::string> reports(const std::string& flags, int slow) {
   testing::internal::CaptureStdout();
   const auto run = [&](Ranks& ranks) {
@@ -75,8 +75,8 @@ StragglerReport read(const std::string& line) {
 
 class Stragglers : public testing::TestWithParam<const char*> {};
 
-// At iterations 1, 5 and 10, by each of the four threads; a single iteration may be held up by anything on a busy
-// machine. In every layout here ranks wait for each other within a step.
+// At iterations 1, 5 and 10, by each of the four threads; a busy machine may delay a single iteration. In every
+// layout here ranks wait for each other within a step.
 TEST_P(Stragglers, AreNamed) {
   const std::vector<std::string> lines = reports(GetParam(), 2);
   ASSERT_EQ(lines.size(), 12u);

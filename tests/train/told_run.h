@@ -1,4 +1,4 @@
-// A small training run with all that it tells and writes, without what differs from run to run: to be compared.
+// A small training run with all its output, without parts that differ from run to run, for comparison.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 namespace megalith {
 
-// Lines without what measures time or memory.
+// Lines without measurements of time or memory.
 inline std::string timeless(std::string text) {
   for (const char* pattern :
        {R"( \[\d{4}-[^\]]*\])", R"(elapsed time per iteration \(ms\): [0-9.]+)", R"(throughput per GPU [^|]*\|)",
@@ -23,7 +23,7 @@ inline std::string timeless(std::string text) {
   return text;
 }
 
-// Without why steps were skipped, which only a device whose runs can be looked into tells.
+// Without the reasons for skipped steps, which only some devices know.
 inline std::string causeless(std::string text) {
   text = std::regex_replace(text, std::regex(R"((\(\d+ in a row\)): [^\n]*)"), "$1");
   return std::regex_replace(text, std::regex(R"((are skipped|no step can count) \(.*\)([,:] the run ends))"), "$1$2");
@@ -35,7 +35,7 @@ struct Told {
 };
 
 inline Told run(const std::string& flags, const Backend& backend) {
-  const TempFolder folder("late");  // the same one for both runs: its name is among the arguments
+  const TempFolder folder("late");  // the same file for both runs, because its name is among the arguments
   const std::string dir = folder.path.string();
   Options options = read_line(std::string(kSmallRun) + "--vocab-size 101 --no-progress --log-interval 2 --save " + dir +
                               "/ck --metrics-file " + dir + "/metrics.jsonl " + flags);

@@ -1,4 +1,4 @@
-// Every flipped bit of a weight's copy is noticed, and the rank is named, under each layout.
+// Every flipped bit of a weight's replica is detected, and the rank is named, under each layout.
 #include "train/weight_check.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 struct CopyCase {
   int ranks;
   const char* flags;
-  const char* doubtful;  // two ranks hold each weight with this in its name, more the others
+  const char* doubtful;  // two ranks hold weights with this in their names, more ranks hold others
 };
 const CopyCase kCopyCases[] = {{3, "--global-batch-size 6", "none"},
                                {3, "--global-batch-size 6 --bf16", "none"},
@@ -44,7 +44,7 @@ std::vector<Flip> flips_of(int ranks) {
   return out;
 }
 
-// Flips it, or back.
+// Flips the bit, or flips it back.
 std::string strike(const Flip& f, const PlannedStep& step, Interpreter& interpreter) {
   const Parameter& p = step.parameters[size_t(f.weight % step.parameters.size())];
   const Leaf* main = step.buckets.empty() ? step.plan.find_leaf(p.name + "." + kMainSuffix) : nullptr;
@@ -75,7 +75,7 @@ TEST(WeightCheck, NamesEveryFlippedBit) {
       for (size_t i = 0; i < flips.size(); ++i) {
         const bool is_mine = flips[i].rank == here.rank();
         if (is_mine) names[i] = strike(flips[i], step, *interpreter);
-        here.barrier();  // the name is there
+        here.barrier();  // the name exists
         const std::optional<int> code = check.look(i64(i) + 1);
         EXPECT_TRUE(code) << c.flags << " " << i;
         if (is_mine) EXPECT_EQ(code, kTransientDoubt) << c.flags << " " << i;

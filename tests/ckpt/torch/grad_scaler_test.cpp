@@ -1,4 +1,4 @@
-// fp16's loss scale as Megatron's grad_scaler: what we write PyTorch reads, what it writes we read.
+// fp16's loss scale as Megatron's grad_scaler: PyTorch reads what we write, and we read what it writes.
 #include "ckpt/torch/grad_scaler.h"
 
 #include <nlohmann/json.hpp>

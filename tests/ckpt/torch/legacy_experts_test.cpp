@@ -1,4 +1,4 @@
-// Experts of Megatron's `torch` checkpoints, in the three forms that they have had.
+// Experts of Megatron's `torch` checkpoints, in their three forms.
 #include "ckpt/torch/legacy_experts.h"
 
 #include <cstring>
@@ -21,7 +21,7 @@ struct Ranks {
   i64 tensor = 1, expert = 1;
 };
 
-// A rank's file of a mixture of 4 experts, as PyTorch has it: contiguous tensors.
+// A rank's file of a mixture of 4 experts, as PyTorch writes it: contiguous tensors.
 void write_rank(const std::string& folder, const std::vector<Values>& tensors, const Ranks& ranks) {
   PickleWriter p;
   std::string record;
@@ -127,7 +127,7 @@ TEST(LegacyExperts, have_one_name_in_all_forms_and_over_expert_ranks) {
   for (const char* form : {"sequential", "grouped", "old"}) expect_experts(dir / form);
 }
 
-// Of gates and ups each tensor rank has its part, of each expert.
+// Each tensor-parallel rank has its part of gates and of up projections, for each expert.
 TEST(LegacyExperts, are_put_together_of_tensor_ranks) {
   TempDir dir;
   for (i64 rank = 0; rank < 2; ++rank) {

@@ -1,4 +1,4 @@
-// Megatron's torch_dist checkpoints of a small Llama, made here: with the arguments that a test wants to see read.
+// Generates Megatron's torch_dist checkpoints of a small Llama, with given arguments.
 #pragma once
 #include <cstring>
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace megalith {
 
-// Tensors of one byte each, over and over: the same in all but one.
+// Tensors of one repeated byte: the same in all but one.
 class FilledTensors final : public TensorReader {
  public:
   FilledTensors(const std::vector<NamedShape>& tensors, DType type, std::string other = "")
@@ -29,10 +29,10 @@ class FilledTensors final : public TensorReader {
 };
 
 struct MegatronFiles {
-  std::function<void(PickleWriter&)> more_args{};        // beside the model's sizes
-  std::function<void(PickleWriter&)> more_common{};      // beside the arguments
+  std::function<void(PickleWriter&)> more_args{};        // in addition to the model's sizes
+  std::function<void(PickleWriter&)> more_common{};      // in addition to the arguments
   std::function<void(std::vector<NamedShape>&)> edit{};  // of the tensors
-  std::string other{};                                   // the tensor that holds other numbers than the rest
+  std::string other{};                                   // the tensor with other numbers than the rest
 };
 
 inline std::string megatron_common(const ModelConfig& m, const MegatronFiles& files) {
@@ -48,7 +48,7 @@ inline std::string megatron_common(const ModelConfig& m, const MegatronFiles& fi
         if (files.more_args) files.more_args(p);
       });
     });
-    p.entry("checkpoint_version", 3.0), p.entry("iteration", i64{3});  // of equal keys the last counts
+    p.entry("checkpoint_version", 3.0), p.entry("iteration", i64{3});  // with equal keys the last counts
     if (files.more_common) files.more_common(p);
   });
   return p.finish();

@@ -1,4 +1,4 @@
-// A checkpoint of Megatron's is read as the model that it is of, or refused.
+// A checkpoint of Megatron is read as its model, or refused.
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -59,7 +59,7 @@ TEST(MegatronModel, every_weight_of_the_files_is_one_of_the_model) {
       "(decoder.layers.mlp.router.weight: [2, 3, 8] there, nothing here; mtp.layers.0.enorm.weight: [8] "
       "there, nothing here)");
   expect_error([&] { with({{"decoder.layers.mlp.linear_fc1.bias", {2, 24}}}); }, "1 unexpected");
-  // An output layer that the arguments deny; and the other way round.
+  // An output layer that contradicts the arguments; and the reverse.
   expect_error(
       [&] {
         write_megatron_files(dir.path(), {.more_args = flag("untie_embeddings_and_output_weights", false)});
@@ -91,12 +91,12 @@ TEST(MegatronModel, refuses_arguments_of_another_one) {
     const std::string message = error_of([&, a = args] { read_with(a); });
     EXPECT_EQ(message, fmt::format("[megatron] the model was trained with {}: no model here is built so", said));
   }
-  // All of them in one line.
+  // All errors in one line.
   expect_error([&] { read_with([&](PickleWriter& p) { cases[4].first(p), cases[5].first(p); }); },
                "trained with qk_l2_norm True, use_mup True:");
 }
 
-// What Megatron's old and new versions save where none of it is asked for.
+// Arguments that old and new versions of Megatron save although they have no effect.
 TEST(MegatronModel, takes_their_defaults) {
   const ModelConfig model = read_with([](PickleWriter& p) {
     for (const char* none : {"num_experts", "mtp_num_layers", "no_rope_freq", "window_attn_skip_freq", "window_size",
@@ -178,7 +178,7 @@ TEST(MegatronModel, refuses_layer_norms_of_queries_and_keys) {
                "trained with qk_layernorm and normalization LayerNorm: of the norms of queries and keys only RMSNorm");
 }
 
-// transformer-engine's operation is the approximation, whatever the fused kernel would be.
+// transformer-engine uses the approximation, whatever the fused kernel would compute.
 TEST(MegatronModel, knows_which_gelu) {
   const auto gelu = [](bool te) {
     TempDir dir;
@@ -240,7 +240,7 @@ TEST(MegatronModel, refuses_numbers_that_no_run_has) {
             "[megatron] the argument lr is the number nan: want a finite number");
 }
 
-// PyTorch's Adam counts its steps in floats, and Megatron takes them as they are where it has no fused one.
+// PyTorch's Adam counts its steps in floats, and Megatron stores them so if it has no fused Adam.
 TEST(MegatronModel, takes_whole_numbers_that_are_floats_for_counts) {
   TempDir dir;
   write_megatron_files(dir.path(), {.more_common = [](PickleWriter& p) {
@@ -252,7 +252,7 @@ TEST(MegatronModel, takes_whole_numbers_that_are_floats_for_counts) {
   EXPECT_EQ(nlohmann::json::parse(read.state_json)["optimizer_steps"], 5);
 }
 
-// Numbers of this process's open files whose names end so, the lowest first.
+// Descriptors of this process's open files with this suffix, ascending.
 std::set<int> open_files(const std::string& end) {
   std::set<int> found;
   for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
@@ -262,7 +262,8 @@ std::set<int> open_files(const std::string& end) {
   return found;
 }
 
-// Before any other file is opened: what is deleted meanwhile would fail the reading. Files get the lowest free number.
+// All files are opened first, because a file deleted later would fail the read. A new file gets the lowest free
+// descriptor.
 TEST(MegatronModel, is_marked_before_it_is_read) {
   TempDir dir;
   write_megatron_files(dir.path(), {});

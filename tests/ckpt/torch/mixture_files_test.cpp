@@ -99,7 +99,7 @@ TEST(MixtureFiles, dense_layers_and_mixtures_have_their_own_norms) {
     EXPECT_EQ(shape_in(there, name), Shape{8}) << name;
   EXPECT_EQ(shape_in(there, "mtp.layers.0.transformer_layer.mlp.experts.experts.linear_fc1.weight"), (Shape{4, 12, 8}));
   EXPECT_EQ(shape_in(there, "mtp.layers.0.transformer_layer.mlp.router.expert_bias"), Shape{4});
-  // Megatron's local layers call a mixture's as a dense layer's.
+  // Megatron's local layers name a mixture's tensors like a dense layer's.
   const TensorMapping local =
       megatron_mapping(m, MegatronLayers::separate, 5, [](const std::string&) { return false; });
   EXPECT_EQ(shape_in(local, "decoder.layers.1.mlp.linear_fc1.layer_norm_weight"), Shape{8});
@@ -107,7 +107,7 @@ TEST(MixtureFiles, dense_layers_and_mixtures_have_their_own_norms) {
 
 TEST(MixtureFiles, megatrons_arguments_tell_the_mixture) {
   ModelConfig m = model_of(kMixtral);
-  m.moe.ffn_hidden_size = 6;  // theirs always say it
+  m.moe.ffn_hidden_size = 6;  // theirs always has it
   MoeConfig& e = m.moe;
   e.layer_freq = "1", e.router_dtype = RouterDtype::fp32;
   EXPECT_EQ(read_back(m).moe, e);
@@ -142,7 +142,7 @@ TEST(MixtureFiles, refuses_arguments_that_are_not_known) {
   refused("moe_token_drop_policy", "none", "the argument moe_token_drop_policy is none: known are probs, position");
 }
 
-// Megatron Core has one optimizer for all, or one more for experts where ranks share them out.
+// Megatron Core has one optimizer for all, or another one for experts with expert parallelism.
 TEST(MixtureFiles, experts_that_ranks_share_have_an_optimizer_of_their_own) {
   const ModelConfig m = model_of(kMixtral);
   const auto optimizer = [&](const char* config, const std::function<void(const PickleValue&)>& see) {
@@ -170,7 +170,7 @@ TEST(MixtureFiles, experts_that_ranks_share_have_an_optimizer_of_their_own) {
 TEST(MixtureFiles, reads_the_state_of_each_optimizer_of_a_chain) {
   TempDir dir;
   ModelConfig m = model_of(kMixtral);
-  m.moe.router_enable_expert_bias = true;  // of which there is no state
+  m.moe.router_enable_expert_bias = true;  // which has no state
   const TensorMapping there = mapping_of(m);
   std::vector<NamedShape> tensors = there.theirs;
   for (const NamedShape& t : trained_part(m, there).theirs) {
@@ -190,7 +190,7 @@ TEST(MixtureFiles, reads_the_state_of_each_optimizer_of_a_chain) {
   EXPECT_FALSE(c.tensors->find("optimizer.exp_avg.decoder.layers.1.mlp.router.expert_bias"));
 }
 
-// One of each expert's linears, as many as there are.
+// One tensor of each expert's linear layers, in the right number.
 TEST(MixtureFiles, names_the_objects_that_its_modules_ask_for) {
   ModelConfig m = model_of(kMixtral);
   const auto has = [&](const std::string& name) {
@@ -206,7 +206,7 @@ TEST(MixtureFiles, names_the_objects_that_its_modules_ask_for) {
   EXPECT_TRUE(has("decoder.layers.1.mlp.shared_experts.linear_fc2._extra_state/shard_0_1"));
 }
 
-// Every expert counts: one that is missing, and one too many.
+// The number of experts is checked: one missing, and one too many.
 TEST(MixtureFiles, refuses_files_that_are_not_the_models) {
   const ModelConfig m = model_of(kMixtral);
   const std::string common = pickle_common({{3, 12, model_to_json(m), "{}"}, m, m.vocab_size, false, DType::bf16});

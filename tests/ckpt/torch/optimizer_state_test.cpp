@@ -1,5 +1,5 @@
-// Megatron's optimizer state in all forms that are read, in files that PyTorch has written: each number is where it
-// belongs, or nothing of it is taken.
+// Megatron's optimizer state in all supported forms, in files that PyTorch has written: each number is in the right
+// position, or the whole state is refused.
 #include <nlohmann/json.hpp>
 
 #include "ckpt/any_checkpoint.h"
@@ -25,7 +25,7 @@ class OptimizerState : public ::testing::Test {
     if (!python_has("torch, numpy, safetensors")) GTEST_SKIP() << python() << " has no torch, numpy and safetensors";
   }
 
-  // Writes checkpoints, each told by the words behind the model and the directory, which are returned.
+  // Writes checkpoints as the arguments after the model and the directory specify; returns the arguments.
   std::vector<std::string> write(const std::string& script,
                                  const std::vector<std::pair<std::string, std::string>>& jobs) {
     std::vector<std::string> arguments, saves;
@@ -38,7 +38,7 @@ class OptimizerState : public ::testing::Test {
     return saves;
   }
 
-  // Weights, main values and moments are what the script says it saved, each a model directory.
+  // Weights, main values and moments equal those that the script saved, each as a model directory.
   void expect_state(const std::string& save, const std::string& what, const std::string& main = "param") {
     SCOPED_TRACE(what);
     const AnyCheckpoint c = open_any_checkpoint(save);
@@ -102,13 +102,13 @@ TEST_F(OptimizerState, that_does_not_fit_is_not_taken) {
   fs::copy(file(1), file(0));
   expect_problem(saves[0], "its main values of ");
   expect_problem(saves[1], "its buffer has ");
-  // Two ranks' buckets under each other's names; and too short.
+  // Two ranks' buckets under each other's names, and a bucket that is too short.
   saves = write("write_dp_reshardable.py", {{"qwen2", "2,1,1 2 300 swapped"}, {"qwen2", "2,1,1 2 300 short"}});
   expect_problem(saves[0], "its main values of ");
   expect_problem(saves[1], "no number of layers fills the buckets of pipeline rank 0, model chunk 0");
 }
 
-// State that names its parameters (fully_reshardable): whole, and of these weights, or not taken.
+// State with parameter names (fully_reshardable): complete and for these weights, or refused.
 TEST(NamedState, is_whole_and_of_the_weights) {
   const std::string fc2 = "decoder.layers.mlp.linear_fc2.weight";
   const auto open_with = [](const std::string& main, const std::string& missing, const std::string& other) {
@@ -156,7 +156,7 @@ TEST(Buckets, begin_at_multiples_of_64) {
   const auto two = lay_out_buckets(params, [](std::size_t, i64 size) { return size >= 150; });
   EXPECT_EQ(two.sizes, (std::vector<i64>{202, 100}));
   EXPECT_EQ(places(two), (Places{{1, 0}, {0, 192}, {0, 0}}));
-  // One alone ends the bucket before it where it would have begun.
+  // A large parameter alone ends the previous bucket.
   const std::vector<BucketParam> shared = {{100, true}, {10}, {130}};
   const auto alone = lay_out_buckets(shared, [](std::size_t, i64) { return false; });
   EXPECT_EQ(alone.sizes, (std::vector<i64>{256, 100}));

@@ -1,5 +1,5 @@
-// Python beside the tests, where it and its packages are installed: PyTorch and transformers as judges of our files.
-// $MEGALITH_PYTHON names the interpreter, else python3 is taken.
+// Runs Python, if it and its packages are installed: PyTorch and transformers check our files. $MEGALITH_PYTHON names
+// the interpreter; the default is python3.
 #pragma once
 #include <cstdlib>
 #include <optional>

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), for comparing with digests that other programs wrote.
+// SHA-256 (FIPS 180-4), for comparison with digests of other programs.
 #pragma once
 #include <array>
 #include <bit>

@@ -1,4 +1,4 @@
-// A T5's weights in Megatron's formats and Hugging Face's: what other programs wrote, and there and back.
+// A T5's weights in Megatron's and Hugging Face's formats: files of other programs, and round trips.
 #include <algorithm>
 #include <cstring>
 
@@ -39,7 +39,7 @@ std::shared_ptr<const TensorReader> case_weights(const std::string& dir, const M
   return std::make_shared<MappedTensors>(all, mapping, MapTo::ours, MappedTensors::Options{});
 }
 
-// Tied with a bias of the head: no family of Hugging Face has that.
+// A tied head with a bias: no family of Hugging Face has that.
 ModelConfig small_megatron_t5() {
   ModelConfig m;
   m.architecture = Architecture::t5;
@@ -50,7 +50,7 @@ ModelConfig small_megatron_t5() {
   return m;
 }
 
-// Numbers that tell their tensor and their place.
+// Numbers that identify their tensor and their index.
 class CountedTensors final : public TensorReader {
  public:
   explicit CountedTensors(const std::vector<NamedShape>& tensors) : TensorReader("memory") {
@@ -76,7 +76,7 @@ AnyCheckpoint counted(const ModelConfig& m) {
 
 }  // namespace
 
-// Checkpoints that Megatron Core wrote hold the weights of its golden cases.
+// Checkpoints of Megatron Core have the weights of its golden cases.
 TEST(T5Files, reads_what_megatron_wrote) {
   for (const std::string name : {"t5_learned", "t5_relative"}) {
     const std::string stored = shared_megatron("checkpoint_" + name);
@@ -105,7 +105,7 @@ TEST(T5Files, to_megatron_and_back_are_the_same_numbers) {
     convert_checkpoint(from, CkptFormat::torch_dist, dir / "m", {});
     const AnyCheckpoint back = open_any_checkpoint(dir / "m");
     expect_same(*from.tensors, *back.tensors);
-    // Its class holds some twice.
+    // Its class has some tensors twice.
     const TorchDist stored(find_checkpoint(dir / "m")->path);
     const auto expect_twice = [&](const char* one, const char* other) {
       EXPECT_EQ(values_of(stored.tensors(), one), values_of(stored.tensors(), other)) << one;
@@ -121,7 +121,7 @@ TEST(T5Files, to_megatron_and_back_are_the_same_numbers) {
   }
 }
 
-// Of what Megatron's class holds twice the optimizer's state has the second name alone.
+// Where Megatron's class has a tensor twice, the optimizer's state has only the second name.
 TEST(T5Files, the_optimizers_state_has_second_names) {
   const ModelConfig m = small_megatron_t5();
   TempDir dir;
@@ -167,7 +167,7 @@ TEST(T5Files, hugging_faces_files_go_there_and_back) {
   }
 }
 
-// Another model than it would be read as.
+// It would be read as a different model.
 TEST(T5Files, a_bias_of_the_head_is_not_written_for_hugging_face) {
   TempDir dir;
   ModelConfig m = small_megatron_t5();

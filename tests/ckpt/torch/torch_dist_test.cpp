@@ -43,7 +43,7 @@ TEST(TorchDist, example_has_the_digests_it_claims) {
   }
 }
 
-// Any box is what the whole tensor holds there.
+// Any box equals the same range of the whole tensor.
 TEST(TorchDist, boxes_agree_with_the_whole) {
   for (const std::string& example : golden_torch_dist()) {
     SCOPED_TRACE(example);
@@ -76,7 +76,7 @@ TEST(TorchDist, boxes_agree_with_the_whole) {
   }
 }
 
-// Every cut file is refused; a flipped bit is refused or changes nothing that is read.
+// Every truncated file is refused; a flipped bit is refused or does not affect what is read.
 TEST(TorchDist, refuses_damaged_files) {
   for (const std::string& example : golden_torch_dist()) {
     SCOPED_TRACE(example);
@@ -110,7 +110,7 @@ TEST(TorchDist, refuses_damaged_files) {
         }
       }
       EXPECT_GT(found, 0);
-      // The table of contents has no checksum: a flip in a tensor's name goes unnoticed here, not when a model is
+      // The table of contents has no checksum: a flip in a tensor's name is not detected here, but when a model is
       // loaded.
       if (name != ".metadata") {
         EXPECT_EQ(silent, 0) << name;
@@ -122,8 +122,7 @@ TEST(TorchDist, refuses_damaged_files) {
   }
 }
 
-// Of any number of ranks exactly one sees that a number of a tensor is damaged, and they read about as much as each
-// other.
+// With any number of ranks exactly one detects a damaged number, and all read about the same amount.
 TEST(TorchDist, ranks_share_out_the_checksums) {
   TempDir dir;
   std::vector<NamedShape> tensors;
@@ -158,7 +157,7 @@ TEST(TorchDist, ranks_share_out_the_checksums) {
         const i64 size = count(box.shape) * size_of(store.tensors()[i].dtype);
         bytes[std::size_t(by)] += size, total += size, largest = std::max(largest, size);
       }
-    // A share ends with a whole record; pickles and the like are shared out too.
+    // A share ends with a complete record; pickles and others are divided too.
     constexpr i64 kBeside = 400;
     const i64 most = largest + kBeside * i64(tensors.size());
     for (const i64 b : bytes) EXPECT_NEAR(double(b), double(total) / of, double(most)) << of;
@@ -166,7 +165,7 @@ TEST(TorchDist, ranks_share_out_the_checksums) {
   dist.sums()->verify();
 }
 
-// A sparse file is soon made, and would be more than the memory holds.
+// A sparse file is quick to make, and is larger than the memory.
 TEST(TorchDist, refuses_a_table_that_is_too_large) {
   TempDir dir;
   spit(dir / ".metadata", "");
@@ -212,7 +211,7 @@ TEST(TorchDist, reads_what_pytorch_writes) {
     EXPECT_EQ(sha256(read_tensor(dist.tensors(), *i)), e["sha256"]) << name;
   }
   EXPECT_EQ(dist.tensors().tensors().size(), expected.size());
-  ASSERT_GE(dist.unread().size(), 4u);  // the others are of types that an older PyTorch does not have
+  ASSERT_GE(dist.unread().size(), 4u);  // the other types do not exist in older versions of PyTorch
   EXPECT_EQ(dist.unread()[0], "complex (complex64)");
   EXPECT_EQ(dist.unread()[1], "unread.complex32 (complex32)");
   EXPECT_EQ(dist.unread()[2], "unread.float8_e4m3fnuz (float8_e4m3fnuz)");
@@ -244,7 +243,7 @@ TEST(TorchFile, reads_what_pytorch_writes) {
   EXPECT_EQ(pickle_integer(file.root().find("args")->find("num_layers"), ""), 3);
 }
 
-// What PyTorch turns when it reads it, beside the storage.
+// Flags that PyTorch applies at a read, besides the storage.
 TEST(TorchFile, refuses_tensors_that_are_not_what_is_stored) {
   if (!python_has("torch")) GTEST_SKIP() << python() << " has no torch";
   TempDir dir;

@@ -11,7 +11,7 @@
 namespace megalith {
 namespace {
 
-// Dicts of which each holds the next 64 times: few bytes, and 64^4 names to whoever walks them.
+// Nested dicts, each with 64 references to the next: few bytes, but 64^4 names for a full traversal.
 TEST(TorchLegacy, refuses_dicts_that_are_named_without_end) {
   const auto key = [](int i) { return fmt::format("X\x02{}{}{}{}", '\0', '\0', '\0', fmt::format("{:02}", i)); };
   std::string inner = "N";
@@ -65,7 +65,7 @@ TEST(TorchLegacy, drops_no_tensor_and_is_marked) {
   // Of an encoder and a decoder only one would be read.
   write_rank(dir / "two", {"encoder.final_layernorm.weight", "decoder.final_layernorm.weight"});
   expect_error([&] { TorchLegacy{dir / "two"}; }, "its model has decoder.final_layernorm.weight twice");
-  // What a single stage has is no copy of its embedding, whether or not the arguments say so.
+  // With a single stage there is no copy of its embedding, whatever the arguments say.
   write_rank(dir / "one", {"embedding.word_embeddings.weight", "output_layer.weight"});
   EXPECT_TRUE(TorchLegacy(dir / "one").tensors().find("output_layer.weight"));
   EXPECT_FALSE(is_being_read(dir / "one"));
@@ -111,7 +111,7 @@ TEST(TorchLegacy, that_cannot_be_listed_is_not_taken_for_nothing) {
   EXPECT_TRUE(is_torch_legacy(dir.path()));
 }
 
-// A state that does not fit is left out, and said; one in a damaged file is damage.
+// A state that does not fit is skipped with a message; a state in a damaged file is damage.
 TEST(TorchLegacy, takes_no_damaged_file_for_state_that_does_not_fit) {
   TempDir dir;
   write_rank(dir.path(), {"embedding.word_embeddings.weight"});

@@ -16,7 +16,7 @@
 namespace megalith {
 namespace {
 
-// Three records of which, by the limit, some need 64-bit sizes or places.
+// Three records, some of which need 64-bit sizes or offsets.
 std::string write_zip(i64 limit) {
   std::string out;
   TorchZipWriter zip(
@@ -75,8 +75,7 @@ TEST(TorchZip, refuses_damage) {
   }
 }
 
-// A tensor that a big-endian machine saved, one seen through strides, and one with attributes, as Megatron-LM's main
-// values have.
+// A tensor from a big-endian machine, one with strides, and one with attributes, like Megatron-LM's main values.
 TEST(TorchFile, byte_order_strides_and_attributes) {
   PickleWriter p;
   const auto arguments = [&](bool turned) {
@@ -127,7 +126,7 @@ struct Place {
   Shape offset, shape;
 };
 
-// A tensor cut at random, as often with one part put in the place of another; against marking elements.
+// A tensor divided at random, half of the time with one part misplaced; compared with marking single elements.
 TEST(BlockCopy, tiles) {
   std::mt19937 random(3);
   const auto below = [&](i64 n) { return i64(random() % std::size_t(n)); };
@@ -160,14 +159,15 @@ TEST(BlockCopy, tiles) {
   EXPECT_FALSE(tiles(Shape{}, std::vector<Place>(2)));
 }
 
-// As many as a file may claim: 129 times 2^57 is 2^57 again in 64 bits, and the corners are met an odd number of times.
+// The largest number that a file may claim: 129 times 2^57 is 2^57 in 64 bits, and corners are met an odd number of
+// times.
 TEST(BlockCopy, tiles_of_more_than_can_be_counted) {
   const Shape whole = {i64{1} << 57};
   EXPECT_TRUE(tiles(whole, std::vector<Place>(1, {{0}, whole})));
   EXPECT_FALSE(tiles(whole, std::vector<Place>(129, {{0}, whole})));
 }
 
-// So many that comparing each with each would take minutes.
+// So many that comparing all pairs would take minutes.
 TEST(BlockCopy, tiles_of_many_columns) {
   constexpr i64 kColumns = 100000;
   std::vector<Place> boxes;
@@ -179,7 +179,7 @@ TEST(BlockCopy, tiles_of_many_columns) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
 }
 
-// Ranges as boxes, and boxes as runs, against counting.
+// Ranges as boxes, and boxes as ranges, compared with counting.
 TEST(BlockCopy, ranges_and_runs) {
   const Shape shape = {3, 4, 5};
   for (i64 begin = 0; begin < 60; ++begin)
