@@ -1,4 +1,4 @@
-// The dashboard and the rules against the scrape of a real training run: whatever they ask for is there.
+// The dashboard and the rules compared with the scrape of a real training run: every series that they use exists.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -38,7 +38,7 @@ std::set<std::string> metrics_in(const std::string& text) {
   return names;
 }
 
-// A GPU that tells all that NVML can.
+// A GPU that reports all NVML values.
 class AnyGpu final : public GpuSignals {
  public:
   GpuReading read() override {
@@ -47,7 +47,7 @@ class AnyGpu final : public GpuSignals {
   }
 };
 
-// What a short run of two data-parallel ranks tells at its end; "" where there is no endpoint.
+// The scrape at the end of a short run of two data-parallel ranks; "" without an endpoint.
 std::string scrape_of_a_run() {
   const std::unique_ptr<Endpoint> endpoint = endpoint_of_a_run();
   if (!endpoint) return {};
@@ -89,12 +89,12 @@ TEST(Dashboard, AsksForWhatARunTells) {
   }
   EXPECT_EQ(value_of(scrape, "megalith_iteration{"), 10);
   EXPECT_EQ(value_of(scrape, "megalith_checkpoint_last_iteration{"), 10);
-  EXPECT_GE(value_of(scrape, "nccl:allreduce_seconds_count{"), 10);  // one a step at least
+  EXPECT_GE(value_of(scrape, "nccl:allreduce_seconds_count{"), 10);  // one per step at least
   EXPECT_GT(value_of(scrape, "nccl:allreduce_seconds_sum{"), 0);
   EXPECT_NE(scrape.find("rank=\"1\""), std::string::npos);  // of --log-straggler
 }
 
-// What a run tells of its phases' memory is the plan's, to the byte (tests/train/phase_memory_test.cpp runs it).
+// The exported memory of phases equals the plan's, to the byte (tests/train/phase_memory_test.cpp runs it).
 TEST(Dashboard, ShowsThePlansPeaks) {
   std::unique_ptr<Endpoint> endpoint = endpoint_of_a_run();
   if (!endpoint) GTEST_SKIP() << "this build has no prometheus-cpp";

@@ -48,7 +48,7 @@ TEST_F(EndpointTest, TellsWhatIsSetByBothNames) {
         "# TYPE megatron:grad_norm gauge", "megatron:loss{job_name=\"a\",run_id=\"7\"} Nan",
         "megatron:tokens_total{job_name=\"a\",run_id=\"7\"} 7", "# TYPE megatron_tokens_total counter"})
     EXPECT_NE(all.find("\n" + std::string(line) + "\n"), std::string::npos) << line << "\n" << all;
-  EXPECT_EQ(all.find("learning_rate"), std::string::npos);  // nobody has set it
+  EXPECT_EQ(all.find("learning_rate"), std::string::npos);  // not set by anyone
 }
 
 TEST_F(EndpointTest, HasLabelsAndForgetsThem) {
@@ -80,7 +80,7 @@ TEST_F(EndpointTest, SaysWhetherTheRunIsWell) {
   EXPECT_EQ(http_get(endpoint_->port(), "/other").substr(0, 12), "HTTP/1.1 404");
 }
 
-// Two readers that never end their request leave threads for others.
+// Two clients that never finish their request must not block other clients.
 TEST_F(EndpointTest, AnswersBesideSlowReaders) {
   const SlowReader a(endpoint_->port()), b(endpoint_->port());
   endpoint_->set("megalith_iteration", 3);

@@ -1,4 +1,4 @@
-// The users' rule of fp8 in a live Prometheus that scrapes a real run: it is well, until faults are planted in it.
+// The users' fp8 rule in a live Prometheus that scrapes a real run: it does not fire until faults are injected.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -21,9 +21,9 @@ namespace {
 
 constexpr int kFirst = 120, kSteps = 60;  // with faults
 
-// A bit of the exponents of two layers' weights flips before each step, of the one up as the other goes down. So what
-// is cast is 256 times what scales were made for, now of the one, now of the other. Steps are slow, so that several
-// scrapes see the run before the faults, and each lasts until the rule can fire.
+// An exponent bit of two layers' weights flips before each step, up in one layer and down in the other. So values are
+// 256 times what the scales allow, alternately in the two layers. Steps are slow, so that several scrapes see the run
+// before the faults, and the condition lasts until the rule can fire.
 std::string faults() {
   std::string text = fmt::format("--inject-allowed --inject slow@0:20:10:steps={} slow@0:{}:100:steps={}", kFirst - 20,
                                  kFirst, kSteps);
@@ -55,13 +55,13 @@ TEST(Rules, Fp8FiresOnFaultsInARealRun) {
                                 "--fp8-margin 2 --prometheus-port 0 " +
                                     faults());
   testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();  // it tells of the spikes
+  testing::internal::CaptureStderr();  // it reports the spikes
   std::thread training([&] {
     const auto backend = make_cpu_backend();
     const auto ranks = join(Place{});
     TrainingRun(o, *backend, *ranks, open_run(o, *backend, *ranks), endpoint.get()).train();
   });
-  double highest = 0, fired_at = 0;  // of the ratio while the run is well; iteration
+  double highest = 0, fired_at = 0;  // the ratio while the run is normal; iteration
   const double began = steady_seconds();
   for (; fired_at == 0 && steady_seconds() < began + 120; std::this_thread::sleep_for(std::chrono::milliseconds(300))) {
     const std::string scrape = http_get(endpoint->port(), "/metrics");
@@ -71,7 +71,7 @@ TEST(Rules, Fp8FiresOnFaultsInARealRun) {
     if (iteration < kFirst && ratio > highest) highest = ratio;
     if (alerts(server.port(), "firing").contains("MegatronFP8AmaxSaturation")) fired_at = iteration;
   }
-  kill(getpid(), SIGTERM);  // the run ends at its next look
+  kill(getpid(), SIGTERM);  // the run ends at its next check
   training.join();
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();

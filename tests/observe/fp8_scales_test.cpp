@@ -1,4 +1,4 @@
-// What is told of delayed scaling, against the state that the steps leave behind them.
+// The reported values of delayed scaling compared with the state after each step.
 #include "observe/fp8_scales.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kScaledSteps = 5;
 
-// Of the casts of a step, from the states before and behind it.
+// Statistics of a step's casts, from the states before and after it.
 void expect_health(const Fp8Health& health, const std::vector<std::vector<float>>& before,
                    const std::vector<std::vector<float>>& behind) {
   i64 saturated = 0;
@@ -64,7 +64,7 @@ void train_rank(Ranks& ranks, const Options& o) {
   RunState state;
   std::optional<Fp8Scales> scales(std::in_place, step, *device, o.quantize);
   for (int i = 0; i < kScaledSteps; ++i) {
-    if (i == 3) scales.emplace(step, *device, o.quantize);  // as a run that goes on does
+    if (i == 3) scales.emplace(step, *device, o.quantize);  // as in a resumed run
     const auto before = states();
     trainer.start_step(loader, micro_batches(o), state);
     const StepResult r = trainer.finish_step(state);
@@ -96,7 +96,7 @@ TEST(Fp8Scales, AreTheDevices) {
   }
 }
 
-// With the window's largest, the nearest is of the window.
+// With the algorithm max, the fullest tensor is determined by the window's maximum.
 TEST(Fp8Scales, ComeFromTheWindow) {
   const Options o = options_for(1,
                                 "--bf16 --fp8-format hybrid --prometheus-port 0 --fp8-amax-history-len 4 "
@@ -119,7 +119,7 @@ TEST(Fp8Scales, ComeFromTheWindow) {
     const auto it = std::ranges::find_if(health.kinds, is);
     return it == health.kinds.end() ? Fp8Kind{} : *it;
   };
-  for (const i64 layer : {-1, 0}) {  // amax[0] is of x of the first layer
+  for (const i64 layer : {-1, 0}) {  // amax[0] is for x of the first layer
     EXPECT_EQ(kind("x", layer).fullest, 4) << layer;
     EXPECT_EQ(kind("x", layer).saturated, 1) << layer;
   }
@@ -154,7 +154,7 @@ TEST(Fp8Scales, ComeFromTheWindow) {
   EXPECT_EQ(kind("w", -1).underflow, 0);
 }
 
-// Where nothing keeps them plans are what they are without.
+// Without these metrics the plans are unchanged.
 TEST(Fp8Scales, AreToldWhereSomethingKeepsThem) {
   const auto backend = make_cpu_backend();
   const auto tells = [&](const std::string& flags) {

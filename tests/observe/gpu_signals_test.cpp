@@ -1,4 +1,4 @@
-// What NVML says, from a library that a test made in its place.
+// NVML's values, from a fake library of the tests.
 #include "observe/gpu_signals.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(GpuSignals, AreToldAsSeries) {
                                              {"megalith_gpu_ecc_errors_total corrected", 7},
                                              {"megalith_gpu_ecc_errors_total uncorrected", 2},
                                              {"megalith_gpu_xid_last", 79}};
-  EXPECT_EQ(endpoint.values(), wanted);  // no temperature, and counters counted once
+  EXPECT_EQ(endpoint.values(), wanted);  // no temperature, and counters without duplicates
 }
 
 TEST(GpuSignals, AreAbsentWithoutTheLibraryOrTheGpu) {

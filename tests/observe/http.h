@@ -1,10 +1,10 @@
-// A reader of small HTTP answers on this host.
+// A minimal HTTP client for this host.
 #pragma once
 #include <string>
 
 namespace megalith {
 
-// The whole answer to GET `path`; empty: none came.
+// The complete answer to GET `path`; empty: none.
 std::string http_get(int port, const std::string& path);
 
 // Connects, sends half a request, and holds the connection until destroyed.
@@ -18,7 +18,7 @@ class SlowReader {
   int fd_;
 };
 
-// A port that is taken as long as this lives.
+// A port that is in use during the object's lifetime.
 class TakenPort {
  public:
   TakenPort();

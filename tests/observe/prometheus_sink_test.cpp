@@ -1,4 +1,4 @@
-// What a record becomes on the endpoint, by a clock of the test.
+// The series that a record sets, with a clock of the test.
 #include "observe/sinks/prometheus.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class KeptEndpoint final : public Endpoint {
 
 class PrometheusSinkTest : public ::testing::Test {
  protected:
-  // A step that took so long and waited so long for data.
+  // A step with this duration and data wait.
   void step(double seconds, double wait = 0, double norm = 1, bool counted = true) {
     now_ += seconds;
     Record r = record_of({{"iteration_time", seconds},
@@ -89,7 +89,7 @@ TEST_F(PrometheusSinkTest, CountsStepsThatDidNotCount) {
   EXPECT_EQ(of("megatron:nan_iterations_total"), 1);
 }
 
-// A record has those of the process so far.
+// A record has the seconds of the process so far.
 TEST_F(PrometheusSinkTest, CountsSpikesOnce) {
   EXPECT_EQ(of("megatron:loss_spikes_total"), 0);
   const auto spiky = [&](std::vector<Given> given) {
@@ -114,7 +114,7 @@ TEST_F(PrometheusSinkTest, TellsPhases) {
   EXPECT_FALSE(endpoint_.values.contains("megalith_phase_seconds phase=param_gather")) << "it has none";
 }
 
-// The largest norm stays for 10 minutes, then the largest of those behind it.
+// The largest norm is exported for 10 minutes, then the largest later one.
 TEST_F(PrometheusSinkTest, KeepsThePeakOfTheNorm) {
   step(1, 0, 3), step(1, 0, 50), step(1, 0, 4), step(1, 0, NAN);
   EXPECT_EQ(of("megatron:grad_norm_peak"), 50);

@@ -1,5 +1,4 @@
-// Prometheus and promtool, where this machine has them: in $MEGALITH_PROMETHEUS, scripts/install-prometheus's folder,
-// or in PATH.
+// Finds Prometheus and promtool: in $MEGALITH_PROMETHEUS, scripts/install-prometheus's folder, or in PATH.
 #pragma once
 #include <sys/types.h>
 
@@ -13,16 +12,16 @@
 
 namespace megalith {
 
-std::string prometheus_tool(const std::string& name);  // its path; "": not there
+std::string prometheus_tool(const std::string& name);  // its path; "": not found
 
 struct ToolRan {
   int status = -1;
   std::string text;
 };
-// Runs a command of the shell; both outputs.
+// Runs a shell command; returns stdout and stderr.
 ToolRan run_shell(const std::string& command);
 
-// A process that ends with this.
+// A process that is killed with this object.
 class Started {
  public:
   Started(const std::vector<std::string>& words, const std::string& log);
@@ -51,10 +50,10 @@ class LivePrometheus {
   std::optional<Started> server_;
 };
 
-// The names of a live Prometheus's alerts in a state: "firing".
+// The names of a live Prometheus's alerts in a state such as "firing".
 std::set<std::string> alerts(int port, const std::string& state);
 
-// Rules whose hours are seconds.
+// Replaces the hours in rules by seconds.
 std::string shortened(std::string rules);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// Sinks on a thread of their own: nothing is lost, nothing changes its order, and nothing stops the run.
+// Sinks on their own thread: no record is lost, the order is kept, and nothing stops the run.
 #include "observe/sink_thread.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct Seen {
   std::condition_variable changed;
   std::vector<i64> iterations;
   std::vector<std::thread::id> threads;
-  bool is_open = true;  // else the sink stands still
+  bool is_open = true;  // otherwise the sink is stuck
   int finished = 0;
 
   void open(bool on) {
@@ -81,7 +81,7 @@ TEST_F(SinkThreadTest, TakeAllInOrderOnTheirThread) {
   EXPECT_GT(thread->seconds(), 0);
 }
 
-// What a run that fails leaves behind.
+// The files of a run that fails.
 TEST_F(SinkThreadTest, TakeWhatIsQueuedWhenTheRunGoesAway) {
   auto thread = begun();
   seen_->open(false);
@@ -99,7 +99,7 @@ TEST_F(SinkThreadTest, AreTakenWithoutBeingWoken) {
   EXPECT_EQ(iterations(), up_to(1));
 }
 
-// A sink that is slow and gets on holds the run up, as it would without a thread, and misses nothing.
+// A slow sink that makes progress delays the run, as it would without a thread, and gets all records.
 TEST_F(SinkThreadTest, HoldTheRunUpWhereTheyAreSlow) {
   const auto thread = begun({.most = 2, .patience = 60});
   seen_->open(false);
@@ -117,7 +117,7 @@ TEST_F(SinkThreadTest, HoldTheRunUpWhereTheyAreSlow) {
   EXPECT_EQ(thread->dropped(), 0);
 }
 
-// One that takes nothing for long does not: what it misses is counted, and said.
+// A sink without progress does not delay the run: its dropped records are counted and reported.
 TEST_F(SinkThreadTest, MissWhatComesWhileTheyAreStuck) {
   testing::internal::CaptureStderr();
   const auto thread = begun({.most = 2, .patience = 0.05});
@@ -140,7 +140,7 @@ TEST_F(SinkThreadTest, MissWhatComesWhileTheyAreStuck) {
   EXPECT_EQ(iterations().back(), 10);
 }
 
-// It is left alone at last, and the run ends.
+// Finally it is abandoned, and the run ends.
 TEST_F(SinkThreadTest, AreLeftWhereTheyAreStuckAtTheEnd) {
   testing::internal::CaptureStderr();
   auto thread = begun({.most = 8, .patience = 0.05, .last_patience = 0.05});
@@ -165,7 +165,7 @@ TEST_F(SinkThreadTest, WarnOnceOfASinkThatFails) {
   EXPECT_EQ(said, "warning: the test's sinks: thirteen: records are lost; the run continues\n");
 }
 
-// A sink's clock is when it was told.
+// A sink's clock is the time at which the record was queued.
 TEST_F(SinkThreadTest, TellWhenItWas) {
   const auto thread = begun();
   const double before = steady_seconds();

@@ -1,4 +1,4 @@
-// The file of a W&B run, byte by byte as W&B's own writer makes it, and as a reader of our own finds it.
+// The file of a W&B run: byte by byte as from W&B's own writer, and read back by our own reader.
 #include "observe/sinks/wandb_file.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(WandbFile, EqualsWhatWandbWrites) {
 
 WandbItems filler(i64 i) { return {{"x", wandb_json(std::string(size_t(32700 + i), 'a'))}}; }
 
-// Records that end at every place around the end of a block.
+// Records that end at every position around the end of a block.
 TEST(WandbFile, CutsRecordsIntoBlocksAsWandbDoes) {
   const TempFolder folder("wandb_edges");
   WandbFile file(folder.path / "run.wandb");
@@ -57,7 +57,7 @@ TEST(WandbFile, CutsRecordsIntoBlocksAsWandbDoes) {
   EXPECT_EQ(md5_hex(read_file(file.path())), vectors()["edges"].get<std::string>());
 }
 
-// What stands before a cut is whole.
+// All records before a cut are complete.
 TEST(WandbFile, HoldsWholeRecordsBeforeACut) {
   const TempFolder folder("wandb_cut");
   WandbFile file(folder.path / "run.wandb");

@@ -1,4 +1,4 @@
-// Reads what a W&B file holds, for tests: the records, and of rows their names and values.
+// Reads a W&B file for tests: the records, and the names and values of rows.
 #pragma once
 #include <map>
 #include <string>
@@ -10,12 +10,12 @@ namespace megalith {
 
 struct ProtoField {
   int number;
-  u64 value;          // of a varint
-  std::string bytes;  // of a length-delimited one
+  u64 value;          // value of a varint
+  std::string bytes;  // content of a length-delimited field
 };
 std::vector<ProtoField> proto_fields(const std::string& message);
 
-// The records' messages, as far as they are whole; ends at a wrong checksum.
+// The complete records; stops at a wrong checksum.
 std::vector<std::string> read_wandb(const std::string& file);
 
 // The bytes of a record's only field of this number; "" if it has none.

@@ -87,7 +87,7 @@ class WandbTest : public ::testing::Test {
   double now_ = 1700000000;
 };
 
-// A step's evaluation is in the step's row, as W&B takes one row of a step.
+// A step's evaluation is in the step's row, because W&B accepts one row per step.
 TEST_F(WandbTest, WritesARowAStep) {
   const auto sink = begun("--log-validation-ppl-to-tensorboard --log-timers-to-tensorboard");
   sink->take(step_of(1, 2.5));
@@ -139,7 +139,7 @@ TEST_F(WandbTest, TellsTheRunAndItsArguments) {
   EXPECT_EQ(starting_step, 40u);
 }
 
-// Each run has a folder of its own.
+// Each run has its own folder.
 TEST_F(WandbTest, TwoRunsOfOneSecondAreApart) {
   const auto a = begun("");
   now_ -= 1;

@@ -1,4 +1,4 @@
-// What activations' way to the host's memory and back costs, and what is chosen by that.
+// The cost of moving activations to host memory and back, and the choice of activations by that cost.
 #include "passes/bus_clock.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace megalith {
 
 namespace {
 
-// Each node takes a second, and the bus as long as it takes.
+// Each node takes a second; a transfer takes its bus time.
 class NodesClock final : public sim::Clock {
  public:
   explicit NodesClock(double bus) : bus_(bus) {}
@@ -31,7 +31,7 @@ double waited(const Graph& g, double bus) {
 
 }  // namespace
 
-// Where the bus is far too slow the device waits, and still no more than some layers' values are on their way.
+// If the bus is far too slow, the device waits, and only a few layers' values are in transfer at any time.
 TEST(BusClock, a_slow_bus_does_not_fill_the_arena) {
   Graph g = trained(llama(), 12);
   const i64 before = planned(g).programs[0].activation_bytes;
@@ -42,7 +42,7 @@ TEST(BusClock, a_slow_bus_does_not_fill_the_arena) {
   EXPECT_LE(planned(g).programs[0].activation_bytes, before - total(r) * 8 / 11);
 }
 
-// What the clock says that the device waits is what the simulator sees.
+// The wait that the clock predicts is the simulator's wait.
 TEST(BusClock, the_simulator_sees_what_is_waited_for) {
   const std::vector<std::string> all = {"attn_norm", "core_attn", "mlp_norm", "mlp_act"};
   const Graph plain = trained(llama(), 12);
@@ -60,7 +60,7 @@ TEST(BusClock, the_simulator_sees_what_is_waited_for) {
   }
 }
 
-// Half of the layers' values are on their way while the others' are made: the device waits where the forward ends.
+// Half of the layers' values are still in transfer at the end of the forward, so the device waits there.
 TEST(BusClock, half_of_the_layers_hold_nothing_up_before_the_end) {
   Graph g = trained(llama(), 12);
   OffloadSpec spec = of({"attn_norm", "core_attn", "mlp_norm", "mlp_act"});
@@ -88,7 +88,7 @@ TEST(BusClock, without_names_what_the_bus_carries_goes) {
   EXPECT_LT(all[1], all.back());
 }
 
-// Of the last layer a value that would be waited for a little goes: making it again takes longer.
+// A value of the last layer with a short wait is offloaded: recomputing it takes longer.
 TEST(BusClock, a_wait_has_its_price) {
   Graph g = trained(llama(), 6);
   OffloadSpec spec = of({});
@@ -98,7 +98,7 @@ TEST(BusClock, a_wait_has_its_price) {
   EXPECT_LT(r.wait, 1);
 }
 
-// A bus that is a fifth slower than the clock has it holds nothing up where the clock has room.
+// A bus that is a fifth slower than the clock assumes causes no wait if the clock has reserve.
 TEST(BusClock, the_clock_has_room_to_be_wrong) {
   Graph g = trained(llama(), 12);
   OffloadSpec spec = of({"attn_norm", "core_attn", "mlp_norm"});
@@ -111,7 +111,7 @@ TEST(BusClock, the_clock_has_room_to_be_wrong) {
   EXPECT_GT(waited(g, spec.rates.bus / 2), 0);
 }
 
-// What would take longest to be made again, for each byte, goes first.
+// The value with the longest recomputation per byte is offloaded first.
 TEST(BusClock, the_bus_is_for_what_is_dear) {
   Graph g = trained(llama(), 6);
   OffloadSpec spec = of({});

@@ -1,5 +1,5 @@
-// The fusions on small models: what they leave, and where they must not happen. That they change no result is held by
-// tests/models.
+// The fusions on small models: the remaining nodes, and where a fusion is not allowed. tests/models verifies that
+// results do not change.
 #include <gtest/gtest.h>
 
 #include "models/gpt/gpt.h"
@@ -53,7 +53,8 @@ Type f64_of(Shape shape) {
 
 }  // namespace
 
-// Forward, the two residual additions of a layer; backward, two of the three gradients that meet before a layer's norm.
+// Forward: the two residual additions of a layer. Backward: two of the three gradients that are added before a
+// layer's norm.
 TEST(Fusions, products_make_the_sums_of_a_llama) {
   const Graph g = training(llama(), kOne, {"mark-rows"}).g;
   EXPECT_EQ(added(g), 4 * kLayers);
@@ -82,7 +83,8 @@ TEST(Fusions, each_can_be_left_out) {
   EXPECT_EQ(count_ops<MultiUpdate>(g) + count_ops<MultiSumSquares>(g), 0);
 }
 
-// A reduction between a row-parallel product and what is added to it keeps them apart: a term is no sum.
+// If a reduction is between a row-parallel product and the addend, they are not fused: the partial product is not the
+// sum.
 TEST(Fusions, partial_sums_are_reduced_before_anything_is_added) {
   const Graph g = training(gpt2(), kTwo).g;
   EXPECT_EQ(biased(g), 4 * kLayers);  // q, k, v and fc1: column-parallel
@@ -94,7 +96,7 @@ TEST(Fusions, partial_sums_are_reduced_before_anything_is_added) {
   EXPECT_EQ(count_ops<VocabMaxSums>(g), 0);
 }
 
-// The biases before each activation and, with what passes by, before each norm but the first; also where ranks share
+// The biases before each activation and, with the residual, before each norm except the first; also if ranks divide
 // heads and MLP.
 TEST(Fusions, gradients_add_up_those_of_biases) {
   for (const Mesh& mesh : {kOne, kTwo}) {
@@ -119,7 +121,7 @@ TEST(Fusions, the_logits_are_read_once) {
   }
 }
 
-// Without the gradient, or where something comes between: the forward still reads them once.
+// Without the gradient, or with a node between, the forward still reads them once.
 TEST(Fusions, a_loss_whose_gradient_comes_later_is_read_twice) {
   const Graph apart = training(llama(), kOne, {"fuse-loss-grad"}).g;
   EXPECT_EQ(count_ops<VocabMaxSums>(apart), 1);
@@ -132,7 +134,7 @@ TEST(Fusions, a_loss_whose_gradient_comes_later_is_read_twice) {
   EXPECT_FALSE(fuse_loss_grad(g));
 }
 
-// The norms' and biases' gradients: all that products do not accumulate themselves.
+// The gradients of norms and biases: all that products do not accumulate.
 TEST(Fusions, small_gradients_are_accumulated_together) {
   const Graph g = training(gpt2(), kOne).g, apart = training(gpt2(), kOne, {"multi-tensor"}).g;
   const auto gradients = [](const Graph& in) {
@@ -149,7 +151,7 @@ TEST(Fusions, small_gradients_are_accumulated_together) {
   EXPECT_GT(gradients(apart), 8 * kLayers);
 }
 
-// Read by something else than the update, or large: these stay.
+// Gradients with another reader than the update, and large ones, are not fused.
 TEST(Fusions, accumulations_that_cannot_wait_stay) {
   Graph g;
   Builder b(g);
@@ -181,8 +183,8 @@ TEST(Fusions, the_update_is_one_node_for_all_parameters) {
   }
 }
 
-// Of the table that is only looked up, on one rank. Of a tied table all rows have gradients; a table of fewer rows than
-// tokens is read as a whole.
+// For a table that is only looked up, on one rank. In a tied table all rows have gradients. A table with fewer rows
+// than tokens is read as a whole.
 TEST(Fusions, rows_that_tokens_name_are_marked) {
   const auto marks = [](const auto& op) { return op.marks; };
   const auto all = [&](const Graph& g) {
@@ -204,7 +206,7 @@ TEST(Fusions, rows_that_tokens_name_are_marked) {
   EXPECT_EQ(all(training(narrow, kOne).g), one);
 }
 
-// What else reads the gradient wants all of it.
+// Another reader of the gradient needs all of it.
 TEST(Fusions, gradients_that_others_read_have_no_marks) {
   Graph g = training(llama(), kOne, {"mark-rows", "multi-tensor", "hoist"}).g;
   for (const Node& n : g.nodes)
@@ -216,11 +218,11 @@ TEST(Fusions, gradients_that_others_read_have_no_marks) {
   EXPECT_FALSE(mark_rows(g));
 }
 
-// Squares that move between ranks in one way are added first, and move once.
+// Squares that are reduced over the same ranks are added first, and reduced once.
 TEST(Fusions, squares_of_one_layout_move_between_ranks_together) {
   const Training t = training(gpt2(), kTwo);
   const int relayouts = count_ops<Relayout>(training(gpt2(), kTwo, {"multi-tensor"}).g) - count_ops<Relayout>(t.g);
-  EXPECT_EQ(count_ops<MultiSumSquares>(t.g), 2);  // split parameters, and those that every rank has
+  EXPECT_EQ(count_ops<MultiSumSquares>(t.g), 2);  // split parameters, and parameters on every rank
   EXPECT_GT(relayouts, 5);
   int squared = 0;
   for (const Node& n : t.g.nodes)

@@ -1,4 +1,4 @@
-// New weights gathered beside the forward: where the transfers and their ends stand.
+// All-gathers of new weights during the forward: the positions of the transfers and their waits.
 #include "passes/gather_ahead.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ struct BuiltStep {
   std::vector<Bucket> buckets;
 };
 
-// As a training step is built. Buckets of 300 elements: several a layer; the first parameter's is not late.
+// Built like a training step. Buckets of 300 elements: several per layer; the first parameter's gather is not
+// delayed.
 BuiltStep built(const ModelConfig& model, DType dtype, const std::set<std::string>& off = {}) {
   BuiltStep out;
   out.g.mesh = make_mesh({2, 1, 2, 1});
@@ -43,7 +44,7 @@ BuiltStep built(const ModelConfig& model, DType dtype, const std::set<std::strin
 
 bool of_first_alone(const Node& n) { return !is_carried_out(n.op, false); }
 
-// Where the first member of a bucket is read.
+// Index of the first reader of a bucket's first member.
 int first_reader(const Graph& g, Value bucket) {
   for (int i = 0; i < int(g.nodes.size()); ++i)
     for (Value v : g.nodes[i].ins)
@@ -77,7 +78,7 @@ TEST(GatherAhead, begins_all_at_the_head_and_ends_each_where_it_is_read) {
             before = reader;
           } else {
             ++ends;
-            int next = i;  // several buckets may have one first reader
+            int next = i;  // several buckets may have the same first reader
             while (of_first_alone(g.nodes[next])) ++next;
             EXPECT_EQ(first_reader(g, g.nodes[g.info(n.ins[0]).node].ins[1]), next);
           }
@@ -86,12 +87,12 @@ TEST(GatherAhead, begins_all_at_the_head_and_ends_each_where_it_is_read) {
       }
 }
 
-// What the forward reads first stays with the update, and is the first that it updates.
+// The weights that the forward reads first are gathered in the update, which updates them first.
 TEST(GatherAhead, the_update_gathers_the_first_bucket_alone) {
   const BuiltStep step = built(llama(), DType::bf16, {"multi-tensor"});
   const Bucket& bucket = *std::ranges::find(step.buckets, false, &Bucket::late);
   std::vector<std::string> gathered;
-  std::optional<bool> first_update;  // of the bucket that is gathered here
+  std::optional<bool> first_update;  // from the bucket that is gathered here
   for (const Node& n : step.g.nodes) {
     const auto* r = n.op.get_if<Relayout>();
     if (n.op.get_if<Update>() && !first_update) first_update = step.g.info(n.ins[0]).name == main_name(bucket.name);
@@ -116,7 +117,7 @@ TEST(GatherAhead, reading_a_weight_before_its_gather_ends_is_an_error) {
   }
 }
 
-// By the CPU's executor, on ranks that exchange.
+// With the CPU's executor, on ranks that communicate.
 TEST(GatherAhead, later_micro_batches_gather_nothing) {
   Graph g;
   g.mesh = make_mesh({2, 1, 1, 1});

@@ -1,5 +1,5 @@
-// What the backward of a mixture makes again is made once where it is kept. That it changes no bit is held by
-// tests/models.
+// Values that the backward of a mixture would compute again are computed once if they are kept. tests/models verifies
+// that no bit changes.
 #include <gtest/gtest.h>
 
 #include "models/gpt/gpt.h"
@@ -26,7 +26,7 @@ Graph mixture(const std::set<std::string>& off) {
   return g;
 }
 
-// Nodes that gather tokens for experts, and of them those of the backward that gather what the forward did.
+// Number of nodes that gather tokens for experts, and how many of them repeat a gather of the forward.
 struct Gathers {
   int all = 0, again = 0;
 };

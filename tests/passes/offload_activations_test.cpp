@@ -1,4 +1,4 @@
-// Activations in the host's memory: where transfers stand, and what the device's memory loses by it.
+// Activations in host memory: the positions of transfers, and the reduction of device memory.
 #include "passes/offload_activations.h"
 
 #include <gtest/gtest.h>
@@ -36,11 +36,11 @@ TEST(OffloadActivations, each_value_is_stored_once_and_fetched_once) {
       ASSERT_EQ(stored.size(), fetched.size());
       EXPECT_EQ(stored.size(), 3 * 5u);
       for (const auto& [leaf, wait] : stored) EXPECT_LT(wait, fetched.at(leaf));
-      origins_of_waits(planned(g));  // all that is begun ends
+      origins_of_waits(planned(g));  // every started transfer has a wait
     }
 }
 
-// Of twelve layers all values of the modules but those of the last layer, and those on their way, leave the arena.
+// Of twelve layers, all values of the modules leave the arena, except those of the last layer and those in transfer.
 TEST(OffloadActivations, the_arena_loses_what_goes) {
   const std::vector<std::vector<std::string>> choices = {
       {"attn_norm", "core_attn", "mlp_norm"}, {"core_attn"}, {"attn_norm", "core_attn", "mlp_norm", "mlp_act"}};
@@ -78,7 +78,7 @@ TEST(OffloadActivations, small_tensors_stay) {
   EXPECT_EQ(print(same), before);
 }
 
-// Of recomputed layers their inputs are kept, and go: more layers take no more of the arena.
+// With recomputation the inputs of layers are kept and offloaded: more layers need no more arena.
 TEST(OffloadActivations, beside_recomputation) {
   const RecomputeConfig full{RecomputeConfig::Granularity::full, RecomputeConfig::Method::uniform, 1, {}};
   constexpr i64 kInput = kTokens * kHidden * 2;
@@ -98,8 +98,8 @@ TEST(OffloadActivations, beside_recomputation) {
   EXPECT_LT(after, before - 16 * kInput);
 }
 
-// Forward and backward apart, as in a pipeline: each micro-batch in flight has its place on the host, and the device
-// keeps nothing of what went.
+// Forward and backward are separate programs, as in a pipeline. Each micro-batch in flight has its own host memory,
+// and the device keeps nothing that was offloaded.
 TEST(OffloadActivations, programs_apart_keep_slots_on_the_host) {
   Graph g = trained(llama(), 3);
   OffloadSpec spec = of({"core_attn", "mlp_act"});

@@ -1,4 +1,4 @@
-// Graphs of small models for tests of activations in the host's memory.
+// Graphs of small models for tests of offloaded activations.
 #pragma once
 #include "models/gpt/gpt.h"
 #include "ops/all.h"
@@ -32,7 +32,7 @@ inline OffloadSpec of(std::vector<std::string> modules) {
   return {.config = {.on = true, .modules = std::move(modules), .min_tensor_size = kTokens * kHidden}};
 }
 
-// A bus on which a value of a token's hidden state takes `nodes` nodes' time.
+// A bus on which the transfer of a token's hidden state takes as long as `nodes` nodes.
 inline BusRates bus(double nodes) {
   BusRates r;
   r.products = r.attention = r.others = r.memory = 1e30, r.launch = 1, r.bus = double(kTokens * kHidden * 2) / nodes;

@@ -1,4 +1,4 @@
-// Tokens go to experts and back beside what does not need them; and what a simulated GPU gains.
+// Tokens are sent to experts and back while independent work runs; and the gain on a simulated GPU.
 #include <gtest/gtest.h>
 
 #include "mixture_graph.h"
@@ -11,7 +11,7 @@ bool adds(const Node& n) {
   return std::ranges::any_of(n.op.aliases(), [](const Alias& a) { return a.must; });
 }
 
-// Of layer 0: what stands between the beginning and the end of "forward all_gather bf16" and the like.
+// The ops of layer 0 between the start and the wait of a transfer such as "forward all_gather bf16".
 std::map<std::string, std::vector<std::string>> between(const Graph& g) {
   std::map<std::string, std::vector<std::string>> out;
   std::map<Value, std::string> open;
@@ -46,18 +46,18 @@ TEST(OverlapDispatch, other_work_is_beside_what_goes_to_experts_and_back) {
   EXPECT_EQ(count_of(router, "route"), 1);
   EXPECT_EQ(count_of(at["forward all_gather weights"], "expert_rows"), 1);
   EXPECT_FALSE(at.count("forward reduce_scatter tokens"));
-  // Of the attention of layer 1, and of its experts' first product.
+  // From the attention of layer 1, and from its experts' first product.
   const auto& cotangents = at["backward all_gather tokens"];
   EXPECT_GE(count_of(cotangents, "gradient by einsum"), 1);
   EXPECT_EQ(count_of(cotangents, "gather_rows"), 1);
   EXPECT_EQ(count_of(cotangents, "gradient by grouped_product"), 1);
   EXPECT_EQ(at["backward reduce_scatter weights"], (std::vector<std::string>{"combine_rows"}));
-  // Something small is between the sum and the experts' weight gradients. Nothing comes after layer 0, which has both.
+  // A small op is between the sum and the experts' weight gradients. After layer 0, which has both, nothing follows.
   const auto& sum = at["backward reduce_scatter tokens"];
   ASSERT_GE(sum.size(), 2u);
   EXPECT_EQ(sum[0], "route_grad");
   EXPECT_EQ(count_of(sum, "gradient by grouped_product"), 2);
-  // The tokens are there for the first product's: all else of the experts' backward is beside their gather.
+  // The tokens are for the first product: all other work of the experts' backward overlaps their gather.
   const auto& again = at["backward all_gather tokens again"];
   EXPECT_GE(count_of(again, "gradient by einsum"), 1);
   EXPECT_EQ(count_of(again, "grouped_product"), 2);
@@ -75,7 +75,7 @@ TEST(OverlapDispatch, what_needs_no_transfer_stays) {
   EXPECT_FALSE(overlap_dispatch(dense));
 }
 
-// Of gathers one after the other the last is begun, and of sums the first.
+// The last of consecutive gathers is started, and the first of consecutive sums.
 TEST(OverlapDispatch, transfers_one_after_the_other_are_not_begun_together) {
   for (const Mesh& mesh :
        {make_mesh({.tp_kv = 2, .ep = 2, .etp = 1}), make_mesh({.dp = 2, .tp_kv = 2, .ep = 4, .etp = 1})}) {
@@ -92,7 +92,7 @@ TEST(OverlapDispatch, transfers_one_after_the_other_are_not_begun_together) {
   }
 }
 
-// Nothing of the experts can begin without the choice, and the router's loss is short.
+// The experts cannot start without the router's choice, and the router's loss is short.
 TEST(OverlapDispatch, the_choice_is_not_gathered_behind_the_tokens) {
   ModelConfig model = small_mixture();
   model.moe.aux_loss_coeff = {0.1};

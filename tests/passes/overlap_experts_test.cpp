@@ -1,4 +1,4 @@
-// Tokens go to experts and back beside the shared expert; and what a simulated GPU gains.
+// Tokens are sent to experts and back while the shared expert runs; and the gain on a simulated GPU.
 #include <gtest/gtest.h>
 
 #include "mixture_graph.h"
@@ -13,8 +13,8 @@ ModelConfig with_shared(ModelConfig c, i64 width) {
 }
 ModelConfig mixture() { return with_shared(small_mixture(), 20); }
 
-// Of the transfers between ranks of experts in layer 1: "forward all_gather", and the ops of the shared expert between
-// its beginning and its end; its weight gradients are of no module.
+// For the transfers between expert-parallel ranks in layer 1, such as "forward all_gather": the ops of the shared
+// expert between start and wait. Its weight gradients belong to no module.
 std::map<std::string, std::vector<std::string>> beside(const Graph& g) {
   std::map<std::string, std::vector<std::string>> out;
   std::map<Value, std::string> open;
@@ -34,7 +34,7 @@ bool has(const std::vector<std::string>& ops, const char* op) { return std::rang
 
 }  // namespace
 
-// On ranks of tp the last product of the shared expert adds nothing, and can stand beside the sum.
+// With tensor parallelism the last product of the shared expert adds nothing, so it can overlap the sum.
 TEST(OverlapExperts, the_shared_expert_is_beside_what_goes_to_experts_and_back) {
   for (const bool tensor : {false, true}) {
     Graph g =
@@ -49,7 +49,8 @@ TEST(OverlapExperts, the_shared_expert_is_beside_what_goes_to_experts_and_back) 
     EXPECT_EQ(has(at["forward reduce_scatter"], "einsum"), tensor);
     EXPECT_TRUE(has(at["backward all_gather"], "swiglu_grad")) << tensor;
     EXPECT_GE(std::ranges::count(at["backward all_gather"], "einsum"), 2) << tensor;
-    // Of the second product; that of the first is for tokens that are made again, and beside their gather.
+    // For the second product; the weight gradient of the first one needs recomputed tokens, and overlaps their
+    // gather.
     EXPECT_EQ(at["backward reduce_scatter"], (std::vector<std::string>(1, "weight gradient"))) << tensor;
     EXPECT_GE(std::ranges::count(at["backward all_gather"], "weight gradient"), 2) << tensor;
     size_t waits = 0;

@@ -1,5 +1,5 @@
-// What the backward gathers again for weight gradients has products beside it. It is so whether the forward kept what
-// is gathered or the backward makes it once more. And what a simulated GPU gains.
+// Gathers of the backward for weight gradients overlap products, whether the gathered value was kept by the forward
+// or is recomputed. And the gain on a simulated GPU.
 #include <gtest/gtest.h>
 
 #include "exec/sim/simulator.h"
@@ -29,8 +29,7 @@ Graph trained(const ModelConfig& model, const Mesh& mesh, bool remade, DType dty
   return g;
 }
 
-// Of the backward's transfers of this kind, how many are begun and have a product between their beginning and their
-// end.
+// For the backward's transfers of this kind: the number of started ones with a product between start and wait.
 struct Transfers {
   int all = 0, beside = 0;
 };
@@ -51,7 +50,7 @@ Transfers transfers(const Graph& g, Transfer kind = Transfer::all_gather) {
 
 }  // namespace
 
-// A layer's two cotangents are needed at once, its two normed inputs are not.
+// The two cotangents of a layer are needed immediately; its two normed inputs are not.
 TEST(OverlapTensor, what_is_gathered_for_weight_gradients_has_products_beside_it) {
   for (const ModelConfig& model : {gpt2(), llama()})
     for (const bool remade : {false, true}) {
@@ -65,7 +64,7 @@ TEST(OverlapTensor, what_is_gathered_for_weight_gradients_has_products_beside_it
     }
 }
 
-// Casts to codes stand between the transfer and the weight gradients, and wait with them.
+// Casts to codes are between the transfer and the weight gradients, and are delayed with them.
 TEST(OverlapTensor, what_is_cast_for_weight_gradients_has_products_beside_it) {
   using Recipe = QuantizeConfig::Recipe;
   for (const Recipe recipe : {Recipe::delayed, Recipe::tensorwise})
@@ -80,7 +79,7 @@ TEST(OverlapTensor, what_is_cast_for_weight_gradients_has_products_beside_it) {
     }
 }
 
-// What is read meanwhile stays until then.
+// Operands that are read meanwhile stay until then.
 TEST(OverlapTensor, the_end_of_a_transfer_holds_what_it_reads) {
   Graph g = trained(llama(), make_mesh({1, 1, 2, 1}), true);
   overlap_tensor(g);
@@ -93,7 +92,7 @@ TEST(OverlapTensor, the_end_of_a_transfer_holds_what_it_reads) {
   EXPECT_GT(waits, 4 * kLayers);
 }
 
-// What the forward kept is there: it is gathered before the transfer that stands before, not behind it.
+// A value kept by the forward exists already, so it is gathered before the preceding transfer, not after it.
 TEST(OverlapTensor, a_kept_value_is_gathered_before_the_transfer_before) {
   Graph g = trained(llama(), make_mesh({1, 1, 2, 1}), false);
   overlap_tensor(g);
@@ -129,7 +128,7 @@ TEST(OverlapTensor, a_simulated_gpu_waits_less) {
     const Plan plan = plan_memory(mesh, {{"step", &g, {Phase::forward, Phase::backward}}},
                                   [](const Graph&, const Node&) { return i64{0}; });
     const sim::Estimate e = simulate(plan, plan.programs[0], sim::h200());
-    return e.by_op.at("relayout").seconds + (overlapped ? e.by_op.at("wait").seconds : 0);  // where it stands still
+    return e.by_op.at("relayout").seconds + (overlapped ? e.by_op.at("wait").seconds : 0);  // where it waits
   };
   EXPECT_LT(exposed(true), 0.7 * exposed(false));
 }

@@ -1,4 +1,4 @@
-// What the pass quantizes: which layers, in which format, and how often a value becomes codes.
+// The pass `quantize`: the layers, their formats, and how often a value is cast to codes.
 #include "passes/quantize.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 using Format = QuantizeConfig::Format;
 using Recipe = QuantizeConfig::Recipe;
 
-// Four layers, of sizes that the formats take.
+// Four layers, with sizes that the formats accept.
 ModelConfig sized(ModelConfig c) {
   c.num_layers = 4, c.hidden_size = 64, c.ffn_hidden_size = 96, c.kv_channels = 16;
   c.seq_length = c.max_position_embeddings = 64;
@@ -46,7 +46,7 @@ int coded(const Graph& g, CodeFormat x, CodeFormat w) {
   return count_ops<QuantizedProduct>(
       g, [&](const QuantizedProduct& p, const Node&) { return p.x_format == x && p.w_format == w; });
 }
-// Products of values with weights, but the head's three.
+// Products of values with weights, except the head's three.
 int plain_of_layers(const Graph& g) {
   return count_ops<Einsum>(
       g, [](const Einsum& e, const Node& n) { return n.origin.layer >= 0 && split_spec(e.spec).first[1].size() > 2; });
@@ -68,7 +68,7 @@ TEST(QuantizePass, rewrites_three_products_of_each_linear_layer) {
   EXPECT_EQ(coded(e4m3.g, CodeFormat::e4m3, CodeFormat::e4m3), 3 * kLinears);
 }
 
-// With one scale a tensor x and dy become codes once, for both products that read them; a weight does in each phase.
+// With one scale per tensor x and dy are cast once, for both products that read them; a weight is cast in each phase.
 TEST(QuantizePass, shares_codes_of_one_scale) {
   const Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});
   const int inputs = 4 * 4;  // q, k and v have one
@@ -76,7 +76,7 @@ TEST(QuantizePass, shares_codes_of_one_scale) {
   EXPECT_EQ(count_ops<Amax>(q.g), inputs + kLinears + kLinears);
 }
 
-// Blocks run along what is summed: x and dy have two kinds of codes.
+// Blocks are along the summed dimension, so x and dy have two kinds of codes.
 TEST(QuantizePass, makes_blocks_along_what_is_summed) {
   const Quantized q = quantized({.format = Format::e4m3, .recipe = Recipe::mxfp8});
   EXPECT_EQ(count_ops<Quantize>(q.g), 2 * 4 * 4 + 2 * kLinears + 2 * kLinears);
@@ -113,8 +113,8 @@ TEST(QuantizePass, leaves_what_it_is_told_to_leave) {
   EXPECT_EQ(plain_of_layers(forward_and_data.g), kLinears);
 }
 
-// Not the embedding, the head, the router; nothing of a graph without a backward but the forward.
-// Under sequence parallelism ranks gather codes of tokens, a byte for each number, where one scale serves all of them.
+// Not the embedding, the head and the router; in a graph without a backward only the forward. With sequence
+// parallelism ranks gather codes of tokens, a byte for each number, if one scale applies to all of them.
 TEST(QuantizePass, lets_ranks_gather_codes) {
   const auto gathered = [](Recipe recipe) {
     Graph g;
@@ -135,11 +135,11 @@ TEST(QuantizePass, lets_ranks_gather_codes) {
         ++out[g.type(n.outs[0]).dtype];
     return out;
   };
-  // Of each layer: two inputs in the forward, both again for dw, and two gradients.
+  // For each layer: two inputs in the forward, the same again for dw, and two gradients.
   const std::map<DType, int> codes = {{DType::f8_e4m3, 4 * 4}, {DType::f8_e5m2, 4 * 2}};
   EXPECT_EQ(gathered(Recipe::tensorwise), codes);
   EXPECT_EQ(gathered(Recipe::delayed), codes);
-  EXPECT_EQ(gathered(Recipe::mxfp8).at(DType::f32), 4 * 6);  // blocks of tokens are cut
+  EXPECT_EQ(gathered(Recipe::mxfp8).at(DType::f32), 4 * 6);  // blocks of tokens would be cut
 }
 
 TEST(QuantizePass, knows_linear_layers_by_their_names) {
@@ -155,7 +155,7 @@ TEST(QuantizePass, knows_linear_layers_by_their_names) {
   EXPECT_EQ(forward.report.products, kLinears);
 }
 
-// Codes are transposed where a product sums over first dims, and given in the orders that are read.
+// Codes are transposed if a product sums over first dims. The cast writes the orders that are read.
 TEST(TransposeCodes, sums_over_last_dims) {
   Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});
   EXPECT_TRUE(transpose_codes(q.g));
@@ -181,7 +181,7 @@ TEST(TransposeCodes, sums_over_last_dims) {
   EXPECT_FALSE(transpose_codes(q.g));
 }
 
-// Codes of a weight that are kept for the backward come of one reading, in both orders.
+// Codes of a weight that are kept for the backward come from one cast, in both orders.
 TEST(TransposeCodes, follows_what_is_kept) {
   Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});
   EXPECT_TRUE(keep_repeated(q.g));
@@ -202,8 +202,8 @@ TEST(TransposeCodes, gives_no_order_that_nobody_reads) {
       kLinears);
 }
 
-// The cast by a scale that is kept gives its amax, so nothing is read for that alone. Weights of the backward too: so
-// that their codes can be those of the forward.
+// A cast with a stored scale returns its amax, so no extra read is needed. This is also true for weights of the
+// backward, so that their codes can be those of the forward.
 TEST(QuantizePass, has_the_amax_of_casts_by_kept_scales) {
   Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::delayed});
   const auto gives = [](const Quantize& op, const Node&) { return op.gives_amax; };
@@ -217,7 +217,7 @@ TEST(QuantizePass, has_the_amax_of_casts_by_kept_scales) {
   EXPECT_EQ(count_ops<Quantize>(q.g, gives), casts - kLinears);
 }
 
-// Blocks of tokens become neighbours in both operands of a weight gradient.
+// Blocks of tokens are adjacent in both operands of a weight gradient.
 TEST(TransposeCodes, brings_the_tokens_of_a_block_together) {
   ModelConfig model = sized(llama());
   model.hidden_size = 256, model.ffn_hidden_size = 384, model.kv_channels = 64;
@@ -236,7 +236,7 @@ TEST(TransposeCodes, brings_the_tokens_of_a_block_together) {
   EXPECT_FALSE(transpose_codes(q.g));
 }
 
-// The weight gradient is added straight into its accumulator.
+// The weight gradient is added directly to its accumulator.
 TEST(QuantizePass, accumulates_in_the_product) {
   Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});
   run_passes(q.g, standard_passes());

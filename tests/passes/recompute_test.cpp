@@ -1,4 +1,4 @@
-// What recomputation keeps of the forward, to the byte, and what it does again.
+// The bytes that recomputation keeps from the forward, and the nodes that it runs again.
 #include "passes/recompute.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ Graph llama_graph(i64 layers, const RecomputeConfig& recompute, const std::set<s
   return g;
 }
 
-// Bytes that the forward leaves to the backward.
+// Bytes that the forward keeps for the backward.
 i64 kept(const Graph& g, bool aligned = false) {
   std::set<Value> values;
   for (const Node& n : g.nodes)
@@ -66,9 +66,9 @@ RecomputeConfig only(std::vector<std::string> modules) {
   return {Granularity::selective, Method::none, 0, std::move(modules)};
 }
 
-// Of one layer: its input, the norms' results, q, k, v, o, the stream between, gate and up, their product; and the
-// statistics: two norms', attention's. What gradients make again on the way is not kept: the norms' results and the
-// product of gate and up.
+// For one layer: its input, the norms' results, q, k, v, o, the residual between, gate and up, their product; and
+// statistics of two norms and of attention. Values that gradients rematerialize are not kept: the norms' results and
+// the product of gate and up.
 constexpr i64 kInput = kWidthOfModel * kRow, kMlp = 2 * kWidthOfMlp * kRow, kNorms = 2 * kRow;
 constexpr i64 kLayer = kInput + kMlp + kNorms + (3 * kWidthOfModel + 2 * kGroups * kWidth + kHeads) * kRow;
 constexpr i64 kRemade = (2 * kWidthOfModel + kWidthOfMlp) * kRow;
@@ -78,7 +78,7 @@ constexpr i64 kRemade = (2 * kWidthOfModel + kWidthOfMlp) * kRow;
 TEST(Recompute, a_layer_keeps_what_the_formula_says) {
   EXPECT_EQ(kept(4, {}) - kept(3, {}), kLayer);
   EXPECT_EQ(kept(4, only({"core_attn"})) - kept(3, only({"core_attn"})), kLayer);
-  const i64 result = kWidthOfModel * kRow;  // of the norm before the MLP, which is done again from there
+  const i64 result = kWidthOfModel * kRow;  // of the norm before the MLP, at which recomputation starts
   EXPECT_EQ(kept(4, only({"mlp"})) - kept(3, only({"mlp"})), kLayer - kMlp + result);
   EXPECT_EQ(kept(4, only({"layernorm"})) - kept(3, only({"layernorm"})), kLayer);  // nobody reads them
   EXPECT_EQ(kept(4, full(Method::uniform, 1)) - kept(3, full(Method::uniform, 1)), kInput);
@@ -119,8 +119,8 @@ TEST(Recompute, does_no_more_again_than_the_backward_reads) {
       ++again[std::string(n.op.name())];
       EXPECT_EQ(n.phase, Phase::backward);
     }
-  // Of the six products of a layer the last is not read: its sum is the next layer's input, which is kept.
-  // SwiGLU's result is made by its gradient.
+  // The result of the last of a layer's six products is not needed: its sum is the next layer's input, which is kept.
+  // The gradient of SwiGLU recomputes its result.
   EXPECT_EQ(again["einsum"], 3 * 5);
   EXPECT_EQ(again["attention"], 3);
   EXPECT_EQ(again["rms_norm"], 3 * 2);

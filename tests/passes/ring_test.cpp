@@ -1,5 +1,5 @@
-// What the ring makes of attention over gathered keys and values: no gather is left, and every transfer of a block has
-// attention beside it. That the numbers are those of one rank: tests/models and tests/parallel.
+// The pass `ring` on attention over gathered keys and values: no gather is left, and every transfer of a block
+// overlaps attention. tests/models and tests/parallel compare the numbers with one rank.
 #include <gtest/gtest.h>
 
 #include "models/gpt/gpt.h"
@@ -53,12 +53,12 @@ TEST(Ring, takes_the_place_of_gathers_and_their_sums) {
   }
 }
 
-// Keys and values are begun before a part and waited for behind it; gradients travel beside the part after theirs. The
-// backward's first block travels beside the product that makes attention's cotangent.
+// Transfers of keys and values start before a part and end after it; those of gradients overlap the next part. The
+// first block of the backward overlaps the product that computes attention's cotangent.
 TEST(Ring, blocks_travel_beside_attention) {
   const Graph g = trained(make_mesh({1, 4, 1, 1}), {}, true);
   std::map<Value, std::pair<int, int>> begun;  // parts and products before the rotation
-  std::vector<int> idle;                       // without a part beside them
+  std::vector<int> idle;                       // transfers that overlap no part
   int parts = 0, products = 0;
   for (const Node& n : g.nodes) {
     parts += is_part(n), products += n.op.get_if<Einsum>() != nullptr;
@@ -76,7 +76,7 @@ TEST(Ring, blocks_travel_beside_attention) {
 
 TEST(Ring, no_rank_holds_more_than_a_block_of_keys) {
   constexpr int kRanks = 4;
-  const auto longest = [&](bool with_ring) {  // positions of keys that a rank holds at once
+  const auto longest = [&](bool with_ring) {  // positions of keys that a rank holds at the same time
     const Graph g = trained(make_mesh({1, kRanks, 1, 1}), {}, with_ring);
     i64 out = 0;
     for (const Node& n : g.nodes)
@@ -88,7 +88,7 @@ TEST(Ring, no_rank_holds_more_than_a_block_of_keys) {
   EXPECT_EQ(longest(true), kRingSeq / kRanks);
 }
 
-// The blocks that rank 0 has in turn, by the types: its own, the last rank's, and so on.
+// The blocks that rank 0 has in turn, according to the types: its own, the last rank's, and so on.
 TEST(Ring, types_tell_which_block_is_where) {
   const Graph g = trained(make_mesh({1, 4, 1, 1}), {}, true);
   std::vector<i64> first;

@@ -1,4 +1,4 @@
-// State in the host's memory, updated in windows: what the pass makes of updates, where it stands, and what it takes.
+// State in host memory, updated in windows: the nodes that the pass makes, their positions, and their time.
 #include "passes/stream_state.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ Plan streamed_plan(const Graph& g) {
   return plan_memory(g.mesh, {{"step", &g, {Phase::forward, Phase::backward, Phase::update}}}, cpu::workspace_bytes);
 }
 
-// By leaf, how often each element lies in a window of nodes of this op, whose leaves begin at input `first`.
+// For each leaf: how often each element is in a window of nodes of this op, whose leaves begin at input `first`.
 template <class Op>
 std::map<std::string, std::vector<int>> touched(const Graph& g, size_t first) {
   std::map<std::string, std::vector<int>> out;
@@ -76,7 +76,7 @@ std::vector<int> places_of(const Graph& g) {
   return out;
 }
 
-// Of what a lane brings: where it is waited for.
+// For transfers on a lane: where their wait is.
 int end_of(const Graph& g, int begun) {
   for (int i = begun; i < int(g.nodes.size()); ++i)
     if (g.nodes[i].op.get_if<Wait>() && g.nodes[i].ins[0] == g.nodes[begun].outs[0]) return i;
@@ -128,9 +128,8 @@ TEST(StreamState, three_windows_are_on_their_way_at_once) {
   }
 }
 
-// The windows take the place that the activations have left, so a plan is smaller by all the state that went. (Of main
-// weights, f32 on the host, the device has 2 bytes: what bf16 weights lack. And gradients of state on the host have no
-// marks of rows.)
+// Windows use the memory of freed activations, so a plan is smaller by all offloaded state. (For f32 main weights on
+// the host the device has 2 bytes, the low half. Gradients of state on the host have no row marks.)
 TEST(StreamState, the_device_keeps_no_more_than_windows) {
   Graph here = made({}, DType::bf16).g, there = made(offload(), DType::bf16).g,
         half = made(offload(0.5), DType::bf16).g;
@@ -166,8 +165,8 @@ TEST(StreamState, the_first_matrices_go_until_the_fraction_is_there) {
   }
 }
 
-// On two ranks: what they have different parts of lies in windows of which they have different parts; and a gradient
-// must be summed before.
+// On two ranks: state that is divided among ranks is in windows of each rank's part; and gradients must be summed
+// first.
 TEST(StreamState, a_window_keeps_to_the_layout_of_its_leaves) {
   const auto leaf = [](const char* name, DType dtype, State tensor, State data) {
     Type t{dtype, {64, 8}, whole(2)};
@@ -207,8 +206,7 @@ TEST(StreamState, a_window_keeps_to_the_layout_of_its_leaves) {
   EXPECT_NE(tried(kSame, kSame, kSame, kPartial).find("updates"), std::string::npos);
 }
 
-// 16 windows that take as long on the bus as anything else takes no time: one after the other 32 transfers, side by
-// side 17.
+// 16 windows that take as long on the bus as anything else: one after the other 32 transfers, overlapped 17.
 TEST(StreamState, the_simulator_sees_both_directions_at_once) {
   sim::Hardware hw{"only a bus", 1e30, 1e30, 1e30, 1e30, 0};
   hw.host_bytes = 1e9;

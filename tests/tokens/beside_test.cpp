@@ -1,5 +1,5 @@
-// Tokens and settings that stand beside tokenizer.json, against transformers' AutoTokenizer: the cases of beside.py
-// that the tree holds, and new ones where transformers can be imported.
+// Tokens and settings in files next to tokenizer.json, compared with transformers' AutoTokenizer: the stored cases of
+// beside.py, and new ones if transformers can be imported.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 

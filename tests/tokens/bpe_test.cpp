@@ -1,4 +1,4 @@
-// The encoder of words against the definition, on made-up rules in which ranks rise and fall.
+// The BPE encoder compared with the definition, with random rules.
 #include "tokens/bpe.h"
 
 #include <ctime>
@@ -79,7 +79,7 @@ TEST(Bpe, equals_its_definition) {
   }
 }
 
-// Small windows, so that short words have many of them, and random ranks, so that their ends often show.
+// Small windows, so that short words have many of them, and random ranks, so that errors at window ends show.
 TEST(Bpe, windows_change_nothing) {
   std::mt19937 random(9);
   for (int round = 0; round < 150; ++round) {
@@ -102,7 +102,7 @@ TEST(Bpe, later_of_two_equal_rules_counts) {
   EXPECT_EQ(merges.find('b', 'a').rank, BpeMerges::kNoRank);
 }
 
-// Four times the word takes four times as long; the square would be 16 times.
+// Four times the word takes four times as long; quadratic time would be 16 times.
 TEST(Bpe, time_of_a_word_of_2_megabytes_is_linear) {
   std::mt19937 random(5);
   const BpeMerges merges(plain_bytes(), random_rules(random, 300));

@@ -1,4 +1,4 @@
-// SentencePiece's table of replacements, whole and damaged.
+// SentencePiece's table of replacements, intact and damaged.
 #include "tokens/hf/charsmap.h"
 
 #include <gtest/gtest.h>
@@ -35,10 +35,10 @@ TEST(Charsmap, FindsReplacements) {
 
 TEST(Charsmap, IsNotSoundWhereAKeyLeadsOutOfIt) {
   EXPECT_TRUE(is_sound({kA, {256, kValue | 4}}));
-  EXPECT_FALSE(is_sound({kA, {256, kValue | 5}}));              // a replacement behind the last
-  EXPECT_FALSE(is_sound({{256 ^ 'a', 0x7FFFFu << 10 | 'a'}}));  // children behind the array
+  EXPECT_FALSE(is_sound({kA, {256, kValue | 5}}));              // a replacement after the last
+  EXPECT_FALSE(is_sound({{256 ^ 'a', 0x7FFFFu << 10 | 'a'}}));  // children outside the array
   EXPECT_FALSE(is_sound({{256, 0x7FFFFu << 10}}));              // those of a zero byte, which a text may hold
-  EXPECT_FALSE(is_sound({{256, kHasValue}}));                   // its value: the unit itself
+  EXPECT_FALSE(is_sound({{256, kHasValue}}));                   // its value is the unit itself
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Small tokenizers of every kind, trained by tests/golden/make_tokenizers.py: ids, texts and datasets are those of
+// Small tokenizers of every kind, trained by tests/golden/make_tokenizers.py: ids, texts and datasets equal those of
 // transformers, tiktoken, sentencepiece and Megatron Core.
 #include <nlohmann/json.hpp>
 
@@ -74,7 +74,7 @@ TEST(GoldenTokenizers, datasets_are_megatrons_byte_for_byte) {
   }
 }
 
-// The same pattern written so that no scanner knows it goes through PCRE2.
+// The same pattern in a form that no scanner knows, so that PCRE2 is used.
 TEST(GoldenTokenizers, scanners_equal_pcre2) {
   const TempDir dir;
   for (const std::string name : {"llama3", "qwen"}) {

@@ -1,4 +1,4 @@
-// Directories of vocab.json and merges.txt, with files that name more tokens beside them and no tokenizer.json, against
+// Directories of vocab.json and merges.txt without tokenizer.json, with files of further tokens, compared with
 // AutoTokenizer: gpt2_files.json, made by make_chats.py.
 #include <nlohmann/json.hpp>
 

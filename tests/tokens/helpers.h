@@ -1,4 +1,4 @@
-// What the tests of this folder share: a folder of their own, a vocabulary small enough to write here, random text.
+// Shared by the tests of this folder: a temporary folder, a small vocabulary, random text.
 #pragma once
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ inline std::string read_all(const std::string& file) {
 
 inline std::string shared(const std::string& file) { return std::string(kSharedDir) + "/" + file; }
 
-// GPT-2's files, for tests that has_shared lets run.
+// GPT-2's files, for tests that run only with has_shared.
 inline TokenizerConfig gpt2_config(bool special_in_text = true) {
   return {.type = "GPT2BPETokenizer",
           .vocab_file = shared("data/gpt2-vocab.json"),

@@ -1,4 +1,4 @@
-// tokenizer.json: the vectors, what is refused and how, and that the fast ways give what the slow ones give.
+// tokenizer.json: the vectors, refused files, and that fast and slow code give the same results.
 #include <nlohmann/json.hpp>
 
 #include "tests/places.h"
@@ -102,7 +102,7 @@ TEST(SentencePieceTokenizer, encodes_and_decodes_the_vectors) {
   }
 }
 
-// A field of a piece's number but another wire type is no piece; sentencepiece 0.2.3 gives these ids.
+// A field with a piece's number but another wire type is not a piece; sentencepiece 0.2.3 gives these ids.
 TEST(SentencePieceTokenizer, fields_of_other_wire_types_are_unknown_ones) {
   constexpr std::string_view kHex =
       "0a0e0a053c756e6b3e150000000018020a0c0a033c733e150000000018030a0d0a043c2f733e150000000018030a0a0a"
@@ -156,11 +156,11 @@ TEST(HuggingFaceTokenizer, equals_gpt2_from_its_own_files) {
     std::vector<i32> ids_a, ids_b;
     encode_a->encode(text, ids_a), encode_b->encode(text, ids_b);
     ASSERT_EQ(ids_a, ids_b);
-    ASSERT_EQ(a->decode_bytes(ids_a), text);  // bytes that are not UTF-8 come back too
+    ASSERT_EQ(a->decode_bytes(ids_a), text);  // invalid UTF-8 is decoded to the same bytes
   }
 }
 
-// The same pattern written so that no scanner knows it goes through PCRE2.
+// The same pattern in a form that no scanner knows, so that PCRE2 is used.
 TEST(HuggingFaceTokenizer, scanners_equal_pcre2) {
   if (!has_shared("formats/vectors/tokenizers.json"))
     GTEST_SKIP() << "no " << shared("formats/vectors/tokenizers.json");
@@ -190,21 +190,21 @@ TEST(HuggingFaceTokenizer, finds_added_tokens_and_the_eod) {
   EXPECT_EQ(t->eod(), 259);
   EXPECT_EQ(t->pad(), t->find("#"));
   EXPECT_EQ(t->bos(), Tokenizer::kNone);
-  TokenizerConfig c = hugging_face(dir.path.string());  // the directory will do
+  TokenizerConfig c = hugging_face(dir.path.string());  // the directory is enough
   c.special_tokens_in_text = false;
   EXPECT_EQ(make_tokenizer(c)->encode("<|end|>").size(), 7u);
   file["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"<|end|>", 259}}, {"cls", {"th", 256}}};
   EXPECT_EQ(load()->encode("the"), (std::vector<i32>{256, 257, 259}));
   c.special_tokens_in_text = true, c.hf_no_special_tokens = true;
   EXPECT_EQ(make_tokenizer(c)->encode("the"), std::vector<i32>{257});
-  // What a tokenizer.json puts around a text counts, whatever these two say, as in transformers 5.
+  // The post-processor of a tokenizer.json has precedence over these two settings, as in transformers 5.
   dir.write(
       "tokenizer_config.json",
       R"({"tokenizer_class": "LlamaTokenizerFast", "add_bos_token": true, "add_eos_token": false, "bos_token": "#"})");
   EXPECT_EQ(load()->encode("the"), (std::vector<i32>{256, 257, 259}));
 }
 
-// The pieces "a" and "b", of score 0, against "ab": of equal sums the one token is taken.
+// The pieces "a" and "b", with score 0, and "ab": at equal sums the single token is chosen.
 TEST(HuggingFaceTokenizer, reads_unigram_scores_as_tokenizers_do) {
   const TempDir dir;
   const auto load = [&](const std::string& a, const std::string& ab) {
@@ -217,7 +217,7 @@ TEST(HuggingFaceTokenizer, reads_unigram_scores_as_tokenizers_do) {
   EXPECT_EQ(load("-1.5", "-2.5")->encode("ab"), apart);
   EXPECT_EQ(load("-2.5", "-1.5")->encode("ab"), together);
   EXPECT_EQ(load("0.0", "-0.0")->encode("ab"), together);
-  // Neighbours that tokenizers 0.23.3 rounds to one number.
+  // Adjacent numbers that tokenizers 0.23.3 rounds to one number.
   EXPECT_EQ(load("4.2926009822779065e-290", "4.292600982277906e-290")->encode("ab"), together);
   EXPECT_EQ(load("1.3785303900816469e-300", "1.3785303900816467e-300")->encode("ab"), together);
   EXPECT_EQ(load("3.991289158512042e+30", "3.9912891585120413e+30")->encode("ab"), together);

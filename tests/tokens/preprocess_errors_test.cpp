@@ -1,4 +1,4 @@
-// What preprocess-data says of input that is wrong, and what it leaves then.
+// The messages of preprocess-data for invalid input, and the files that it leaves.
 #include "tests/harness/packed.h"
 #include "tests/tokens/preprocessed.h"
 
@@ -96,7 +96,7 @@ TEST(Preprocess, truncated_and_damaged_packed_files_are_errors) {
   const std::string lines = many_lines(300);
   const auto expect = [&](const char* name, const std::string& bytes, const char* part) {
     auto config = byte_config(dir, dir.write(name, bytes));
-    config.skip_bad_lines = true;  // a cut file is not a bad line
+    config.skip_bad_lines = true;  // a truncated file is not a bad line
     const std::string error = error_of([&] { preprocess(config); });
     EXPECT_NE(error.find(part), std::string::npos) << name << ": " << error;
     EXPECT_NE(error.find(name), std::string::npos) << error;
@@ -136,7 +136,7 @@ TEST(Preprocess, skips_bad_lines_whole_and_counts_them) {
     EXPECT_NE(said.find(part), std::string::npos) << said;
   EXPECT_EQ(read_dataset(dir.file("out_text_document")), (Documents{{{'a'}}, {{'e'}}}));
   EXPECT_EQ(read_dataset(dir.file("out_n_document")), (Documents{{{'1'}}, {{'5'}}}));
-  // What a tokenizer refuses is taken back too.
+  // Tokens of a refused line are removed too.
   config = byte_config(dir, dir.write("n.jsonl", json_line("1 2") + json_line("3 x") + json_line("4")));
   config.tokenizer = {.type = "NullTokenizer", .vocab_size = 100};
   config.skip_bad_lines = true;

@@ -1,4 +1,4 @@
-// The process of preprocess-data: what memory it takes, and what it leaves when it is killed.
+// The process of preprocess-data: its memory use, and the files that it leaves when it is killed.
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 
 namespace megalith {
 
-// Eight times the documents, and what the process takes at most does not grow. In children, since it never falls again.
+// With eight times the documents the peak memory does not grow. In child processes, because the peak never decreases.
 TEST(Preprocess, memory_does_not_grow_with_the_input) {
   const TempDir dir;
   const auto peak = [&](int copies) {
@@ -34,11 +34,11 @@ TEST(Preprocess, memory_does_not_grow_with_the_input) {
     waitpid(child, nullptr, 0);
     return bytes;
   };
-  // Lengths and ends of 700,000 more documents would be 8 MB; buffers that are full only with more input are not.
+  // Lengths and ends of 700,000 more documents would be 8 MB; that is more than buffers can vary.
   EXPECT_LT(peak(8), peak(1) + (i64{4} << 20));
 }
 
-// The child reads a pipe that never ends, so it is killed amid its work.
+// The child reads a pipe that never ends, so it is killed during its work.
 TEST(Preprocess, a_killed_run_leaves_nothing_under_the_final_names) {
   const TempDir dir;
   const std::string pipe = dir.file("in.jsonl");
@@ -64,7 +64,7 @@ TEST(Preprocess, a_killed_run_leaves_nothing_under_the_final_names) {
   for (const std::string& name : files_in(dir, "out")) EXPECT_TRUE(name.ends_with(".partial")) << name;
 }
 
-// A pipe without a reader stands where the parts are put together, so the child is killed when they are whole.
+// A pipe without a reader takes the place of the merged file, so the child is killed after the parts are complete.
 TEST(Preprocess, a_run_killed_with_its_parts_done_leaves_no_dataset) {
   const TempDir dir;
   auto config = byte_config(dir, dir.write("in.jsonl", json_line("a") + json_line("b")));

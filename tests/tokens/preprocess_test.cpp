@@ -1,4 +1,4 @@
-// What preprocess-data makes of its input.
+// The output of preprocess-data.
 #include "tests/harness/packed.h"
 #include "tests/tokens/preprocessed.h"
 
@@ -102,7 +102,7 @@ TEST(Preprocess, packed_files_give_the_same_as_plain_ones) {
                     idx = read_all(dir.file("out_text_document.idx"));
   const std::pair<const char*, std::string> packed[] = {
       {"a.jsonl.gz", gzipped(lines)},
-      {"b.jsonl.gz", gzipped(two) + gzipped(rest) + std::string(512, '\0')},  // members and padding, as RFC 1952 has it
+      {"b.jsonl.gz", gzipped(two) + gzipped(rest) + std::string(512, '\0')},  // members and padding, as in RFC 1952
       {"c.jsonl.zst", zstd_packed(lines)},
       {"d.jsonl.zst", zstd_packed(two) + zstd_packed(rest)},
   };
@@ -160,8 +160,8 @@ TEST(Preprocess, reads_json_as_python_writes_it) {
   EXPECT_EQ(read_dataset(dir.file("out_text_document")), want);
 }
 
-// Megatron deals lines to the partitions in turn and merges these one behind another; with --keep-sequential-samples it
-// deals blocks.
+// Megatron distributes lines to the partitions in turn and concatenates their outputs; with --keep-sequential-samples
+// it distributes blocks.
 TEST(Preprocess, partitions_give_megatrons_order) {
   const TempDir dir;
   std::string lines;

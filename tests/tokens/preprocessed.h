@@ -1,4 +1,4 @@
-// Texts to preprocess, and what has become of them.
+// Texts to preprocess, and the resulting dataset.
 #pragma once
 #include <gtest/gtest.h>
 #include <openssl/evp.h>

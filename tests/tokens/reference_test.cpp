@@ -1,6 +1,6 @@
-// Every tokenizer against the Python packages: Hugging Face tokenizers, tiktoken and sentencepiece. Skipped where they
-// cannot be imported. MEGALITH_PYTHON names the interpreter (default python3), MEGALITH_TEXTS the number of random
-// texts.
+// Every tokenizer compared with the Python packages: Hugging Face tokenizers, tiktoken and sentencepiece. Skipped if
+// they cannot be imported. MEGALITH_PYTHON names the interpreter (default python3), MEGALITH_TEXTS the number of
+// random texts.
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -56,7 +56,7 @@ TokenizerConfig reference_config(const nlohmann::json& c) {
   return config;
 }
 
-// The number of texts whose ids or decoded text differ; the first few are told.
+// The number of texts whose ids or decoded text differ; prints the first few.
 int differences(const nlohmann::json& c, const std::vector<std::string>& texts, const std::string& ids_file) {
   const auto t = make_tokenizer(reference_config(c));
   const auto encoder = t->encoder();

@@ -1,5 +1,5 @@
-// The splitters against PCRE2 with their patterns. PCRE2 may know another version of Unicode: only code points that it
-// has assigned are used.
+// The splitters compared with PCRE2 and their patterns. PCRE2 may have another Unicode version: only code points that
+// it knows are used.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "tokens/cased_split.h"
 #include "tokens/gpt2_split.h"
@@ -14,7 +14,7 @@ namespace megalith {
 
 namespace {
 
-// \s written out: PCRE2's own also has U+180E.
+// \s as a list, because PCRE2's own also has U+180E.
 const std::string kSpace = R"(\x09-\x0d\x20\x85\xa0\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 
 class Pcre {
@@ -101,7 +101,7 @@ TEST(Unicode, classes_equal_pcre2) {
       {CharClass::letter, Pcre(R"([\p{Lm}\p{Lo}])")}, {CharClass::mark, Pcre(R"(\p{M})")},
       {CharClass::number, Pcre(R"(\p{N})")},          {CharClass::space, Pcre("[" + kSpace + "]")},
   };
-  // Letters to which later versions of Unicode gave another kind of letter.
+  // Letters whose category changed in later versions of Unicode.
   const bool newer = pcre_is_newer();
   for (u32 c : assigned()) {
     const std::string s = utf8(c);

@@ -1,4 +1,4 @@
-// Tokenizers made of tiktoken's ranks: OpenAI's files, Megatron's and Llama 3's.
+// Tokenizers from tiktoken's ranks: OpenAI's files, Megatron's and Llama 3's.
 #include <nlohmann/json.hpp>
 
 #include "tests/tokens/helpers.h"
@@ -43,7 +43,7 @@ std::string megatron_json(const std::vector<std::string>& tokens) {
   return list.dump();
 }
 
-// Any pair whose bytes are a token may merge, the lowest rank first, the leftmost of equal ones.
+// Any pair whose bytes are a token may merge: the lowest rank first, the leftmost of equal ones.
 std::vector<i32> by_definition(const std::string& piece, const StringMap<i32>& ranks) {
   if (const auto whole = ranks.find(piece); whole != ranks.end()) return {whole->second};
   std::vector<std::string> s;
@@ -86,7 +86,7 @@ TEST(TikTokenizer, encodes_the_vectors_of_cl100k) {
   EXPECT_EQ(t->encode(read_all(shared("data/tiny-shakespeare.txt"))).size(), 301829u);
 }
 
-// Random tokens, of which some cannot be reached by merging and some only by merges of higher rank.
+// Random tokens, some of which no merge reaches, and some only merges of higher rank.
 TEST(TikTokenizer, merges_as_defined) {
   std::mt19937 random(9);
   for (int round = 0; round < 60; ++round) {

@@ -71,7 +71,7 @@ TEST(Gpt2Tokenizer, finds_end_of_text_when_asked) {
   EXPECT_EQ(make_tokenizer(config)->encode("<|endoftext|>").size(), 13u);
 }
 
-// Whoever opens a pipe waits for who writes it.
+// Opening a pipe would wait for a writer.
 TEST(Tokenizer, is_not_read_from_pipes) {
   const TempDir dir;
   const std::string pipe = dir.file("pipe"), said = pipe + ": it is not a regular file: give one";
@@ -101,7 +101,7 @@ TEST(Gpt2Tokenizer, adds_a_missing_end_of_text) {
 TEST(Gpt2Tokenizer, gives_back_any_bytes) {
   const TempDir dir;
   const auto t = make_tokenizer(tiny_config(dir));
-  const auto encoder = t->encoder();  // one for all texts: its cache must not mix words up
+  const auto encoder = t->encoder();  // one for all texts: its cache must not confuse words
   std::mt19937 random(2);
   for (int round = 0; round < 3000; ++round) {
     std::string text = random_bytes(random, random() % 50);

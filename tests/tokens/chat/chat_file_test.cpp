@@ -24,7 +24,7 @@ class Chats {
     if (const size_t at = e.find("chats.jsonl"); at != std::string::npos) e.erase(0, at);
     return e;
   }
-  // Conversation i as text: eod is $, what is learned in capitals.
+  // Conversation i as text: eod is $, trained tokens are capitals.
   std::string shown(const Conversations& c, i64 i) const {
     std::string out;
     for (size_t k = 0; k < c.tokens_of(i).size(); ++k) {
@@ -53,7 +53,7 @@ std::string line(const std::string& turns) {
 
 }  // namespace
 
-// What each named format writes for a short conversation; in capitals, and eod, what is learned. After Megatron's
+// The text of each named format for a short conversation; trained tokens, and eod, in capitals. After Megatron's
 // templates and prefix lengths.
 TEST(ChatFile, named_formats) {
   struct Case {
@@ -126,7 +126,8 @@ TEST(ChatFile, bad_lines_can_be_left_out) {
   EXPECT_EQ(chats.shown(c, 1), "34$");
 }
 
-// The first bad line of the file is told, and the conversations are in its order, on any number of threads.
+// The first bad line of the file is reported, and the conversations are in the file's order, for any number of
+// threads.
 TEST(ChatFile, threads_change_nothing) {
   const Chats chats;
   std::string good, bad;
@@ -159,8 +160,8 @@ TEST(ChatFile, formats_that_are_not_there) {
             std::string::npos);
 }
 
-// chat_template.jinja goes before tokenizer_config.json, whose list has one named "default"; strftime_now tells the
-// day.
+// chat_template.jinja has precedence over tokenizer_config.json, whose list has one named "default"; strftime_now
+// gives the date.
 TEST(ChatFile, the_tokenizers_own_template) {
   const TempDir dir;
   const TokenizerConfig config{.tokenizer_model = dir.path.string()};
@@ -173,7 +174,7 @@ TEST(ChatFile, the_tokenizers_own_template) {
       R"({"bos_token": {"content": "<b>"}, "model_max_length": 1000000000000000019884624838656, "chat_template": [)"
       R"({"name": "tool_use", "template": "t"}, {"name": "default", "template": "{{ bos_token }}{{ eos_token }}x"}]})");
   dir.write("special_tokens_map.json", R"({"bos_token": "other", "eos_token": "<e>"})");
-  EXPECT_EQ(text(), "other<e>x");  // without added_tokens_decoder the map wins, as in transformers 5
+  EXPECT_EQ(text(), "other<e>x");  // without added_tokens_decoder the map has precedence, as in transformers 5
   dir.write("chat_template.jinja", "{{ strftime_now('%d %b %Y, %A') }}");
   EXPECT_EQ(text(), "03 Feb 2025, Monday");
 }

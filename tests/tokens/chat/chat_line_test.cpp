@@ -1,5 +1,5 @@
-// Members of a chat line: those of a wrong type are named, JSON text is parsed, and thoughts go by all their names.
-// What a template does not read is counted.
+// Members of a chat line: wrong types are reported, JSON text is parsed, and thoughts are accepted under all their
+// names. Members that a template does not read are counted.
 #include "tokens/chat/chat_line.h"
 
 #include "tests/tokens/helpers.h"
@@ -18,7 +18,7 @@ std::string with_tools(const std::string& tools) {
   return fmt::format("{{\"messages\": {}, \"tools\": {}}}", kMessages, tools);
 }
 
-// An assistant's message with one member more or another.
+// An assistant's message with an additional or changed member.
 std::string with_member(const std::string& member) {
   return R"({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", )" + member + "}]}";
 }
@@ -96,7 +96,7 @@ TEST(ChatLine, json_text_is_parsed) {
         shown(*read(with_member(fmt::format("\"tool_calls\": {}", calls)))[0].messages[1].dict()->find("tool_calls")),
         call)
         << calls;
-  // The text of arguments stays one: templates look whether it is.
+  // The text of arguments stays text, because templates check its type.
   const Chat chat = read(with_member(R"("tool_calls": [{"function": {"name": "f", "arguments": "{\"at\": 1}"}}])"))[0];
   EXPECT_EQ(shown(*chat.messages[1].dict()->find("tool_calls")),
             R"([{"function": {"name": "f", "arguments": "{\"at\": 1}"}}])");

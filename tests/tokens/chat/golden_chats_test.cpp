@@ -1,4 +1,4 @@
-// Conversations as transformers renders them with templates of our own: tests/golden/chats, made by make_chats.py.
+// Conversations that transformers has rendered with our templates: tests/golden/chats, made by make_chats.py.
 #include <nlohmann/json.hpp>
 
 #include "tests/tokens/helpers.h"
@@ -27,7 +27,7 @@ std::string rendered(const ChatFormat& format, const Chat& chat, bool prompt) {
   return format.text.render(variables).text;
 }
 
-// [begin, end) of the tokens that are learned.
+// Ranges [begin, end) of the trained tokens.
 json learned(const ChatFormat& format, const Chat& chat) {
   const auto tokenizer = make_tokenizer({.type = "ByteTokenizer"});
   const EncodedChat got = ChatEncoder(format, *tokenizer).encode(chat);

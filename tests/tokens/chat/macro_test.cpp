@@ -1,4 +1,4 @@
-// What a macro sees: the variables around its definition, with their values when it is called.
+// The variables in a macro: those around its definition, with their values at the call.
 #include "tests/tokens/helpers.h"
 #include "tokens/chat/template.h"
 

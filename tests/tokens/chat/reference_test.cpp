@@ -1,5 +1,5 @@
-// Templates and masks against transformers with jinja2. Skipped where they cannot be imported; MEGALITH_PYTHON names
-// the interpreter (default python3).
+// Templates and masks compared with transformers and jinja2. Skipped if they cannot be imported; MEGALITH_PYTHON
+// names the interpreter (default python3).
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@ namespace {
 
 using json = nlohmann::ordered_json;  // the order of keys shows in texts
 
-// The reference's files; empty, with the reason, where it cannot run.
+// The reference's files; empty, with the reason, if it cannot run.
 std::string run_reference(const TempDir& dir) {
   const char* named = std::getenv("MEGALITH_PYTHON");
   const std::string python = named && *named ? named : "python3";
@@ -81,7 +81,7 @@ TEST(ChatReference, texts_and_tokens_equal_those_of_transformers) {
       EXPECT_EQ(json(got.tokens), c["ids"]) << home << line;
       EXPECT_EQ(json(got.trained), c["mask"]) << home << line;
     } catch (const Error& e) {
-      // Where the reference has tokens, ours may refuse only a cut within a token that is no piece of the text.
+      // Where the reference has tokens, ours may only refuse a boundary inside a token.
       EXPECT_TRUE(c["ids"].is_null() || (!pieces && std::string(e.what()).find("inside a token") != std::string::npos))
           << e.what() << home << line;
     }

@@ -1,4 +1,4 @@
-// Templates that must fail, and soon: one line that names the line of the template.
+// Templates that must fail, quickly, with one line that has the template's line number.
 #include "tokens/chat/template.h"
 
 #include <ctime>
@@ -56,7 +56,7 @@ TEST(ChatTemplate, errors_name_the_line) {
   }
 }
 
-// What would run for ever, fill the memory or end the stack is stopped within about a second.
+// Endless loops, and unlimited memory or stack, are stopped within about a second.
 TEST(ChatTemplate, endless_work_is_stopped) {
   const std::string endless[] = {
       "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",

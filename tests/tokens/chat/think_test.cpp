@@ -1,4 +1,4 @@
-// Templates whose generation prompt says more than a turn does: <think>. Headers are never learned.
+// Templates whose generation prompt has more than a turn: <think>. Headers are never trained.
 #include "tests/tokens/helpers.h"
 #include "tokens/chat/chat_encoder.h"
 #include "tokens/chat/json_value.h"
@@ -7,14 +7,14 @@ namespace megalith::chat {
 
 namespace {
 
-// In the manner of DeepSeek R1: the prompt opens a thought, which turns leave out.
+// Like DeepSeek R1: the prompt opens a thought, which turns omit.
 constexpr const char* kLikeR1 =
     "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}<｜User｜>{{ m.content }}"
     "{% elif m.role == 'assistant' %}<｜Assistant｜>{% for c in m.tool_calls or [] %}<tool>{{ c.function.name }}"
     "{% endfor %}{{ (m.content or '').split('</think>')[-1] }}<｜end｜>{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<｜Assistant｜><think>\n{% endif %}";
 
-// In the manner of Qwen3's thinking models: turns before the last question have no thought.
+// Like Qwen3's thinking models: turns before the last question have no thought.
 constexpr const char* kLikeQwen3 =
     "{% set ns = namespace(last=-1) %}{% for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}"
     "{% endif %}{% endfor %}{% for m in messages %}{{ '<|im_start|>' ~ m.role ~ '\n' }}"
@@ -22,7 +22,7 @@ constexpr const char* kLikeQwen3 =
     "{{ '<think>\n' ~ m.reasoning_content ~ '\n</think>\n\n' }}{% endif %}{{ m.content ~ '<|im_end|>\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n<think>\n' }}{% endif %}";
 
-// The parts that are learned, with | between them. Tokens are bytes.
+// The trained parts, with | between them. Tokens are bytes.
 std::string learned(const char* source, const std::string& turns) {
   const auto tokenizer = make_tokenizer({.type = "ByteTokenizer"});
   const ChatFormat format{Template(source, "t.jinja"), {}, {}};
@@ -51,12 +51,12 @@ TEST(ChatThink, headers_that_the_prompt_goes_on_behind_are_not_learned) {
   EXPECT_EQ(learned(kLikeQwen3, turn("q", "yes") + ", " + turn("r", "no")), "yes<|im_end|>\n|no<|im_end|>\n");
 }
 
-// A turn that begins with the prompt is learned from the prompt's end on: the prompt is what the model is given.
+// If a turn begins with the prompt, training begins after the prompt, because the model is given the prompt.
 TEST(ChatThink, a_prompt_that_the_turn_goes_on_behind_is_not_learned) {
   EXPECT_EQ(learned(kLikeQwen3, turn("q", "yes", R"(, "reasoning": "why")")), "why\n</think>\n\nyes<|im_end|>\n");
 }
 
-// What is said is learned from its first token on, whatever of it stands in the prompt or the header too.
+// The content is trained from its first token on, even if the prompt or the header has the same text.
 TEST(ChatThink, words_that_the_prompt_has_too_are_learned) {
   for (const char* said : {"<", "<t", "<b>", "<thin air", "a", "s", "ant", "i", "｜", "Assistant｜", "n", "本"})
     EXPECT_EQ(learned(kLikeR1, turn("q", said)), std::string(said) + "<｜end｜>");
@@ -70,7 +70,7 @@ TEST(ChatThink, calls_of_tools_are_learned) {
   EXPECT_EQ(learned(kLikeR1, turn("q", "", call)), "<tool>look<｜end｜>");
 }
 
-// A turn that is another one once more comes behind it cannot be told.
+// A turn that repeats the previous one is ambiguous.
 TEST(ChatThink, thoughts_that_vanish_are_refused) {
   const std::string thought = R"(, "reasoning_content": "why")";
   const std::string two = turn("q", "yes", thought) + ", " + turn("r", "no");
