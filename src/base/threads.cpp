@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kLooks = 200'000;  // some 100 to 200 microseconds
 
-// Until x is no longer `old`; what it is then.
+// Waits until x differs from `old`; returns the new value.
 u32 changed(const std::atomic<u32>& x, u32 old) {
   for (int i = 0; i < kLooks; ++i)
     if (const u32 now = x.load(std::memory_order_acquire); now != old) return now;

@@ -40,7 +40,7 @@ struct AnyOpenOptions {
   std::optional<CkptFormat> format{};  // none: detected from the files
   std::optional<i64> iteration{};      // none: the latest
   bool verify = true;  // reads every byte and compares checksums, where there are any; else see AnyCheckpoint::verify
-  std::optional<i64> no_later_than{};  // native, with no `iteration`: later ones are as if they were not there
+  std::optional<i64> no_later_than{};  // native, without `iteration`: ignores later checkpoints
   bool whole = true;                   // native: see OpenOptions
   bool past_cache = false;             // see OpenOptions, TensorStore
   bool tells = true;                   // likewise

@@ -28,7 +28,7 @@ bool holds(const std::string& dir, const char* name) {
   return fs::exists(fs::path(dir) / name, error);
 }
 
-// ORG/NAME, as models are called on the Hugging Face hub, where there is no folder ORG.
+// ORG/NAME, the form of names on the Hugging Face hub, if there is no folder ORG.
 bool may_be_on_hub(const std::string& dir) {
   const fs::path path(dir);
   std::error_code error;

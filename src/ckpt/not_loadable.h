@@ -1,4 +1,4 @@
-// Why a directory that is to be loaded holds nothing that can be.
+// Explains why a directory cannot be loaded.
 #pragma once
 #include <string>
 

@@ -120,7 +120,7 @@ void send_to_all(Ranks& ranks, std::string& bytes) {
   ranks.wait(ranks.exchange(kTag, sends, receives));
 }
 
-// Rank 0 makes the index, as what it learns may depend on a rank's threads. nullptr: none is asked for.
+// Rank 0 builds the index, because its training may depend on a rank's threads. nullptr: no index is requested.
 std::unique_ptr<PointIndex> make_index(const RetroBuildFlags& flags, const ChunkDatabase& database, Ranks& ranks) {
   if (flags.index.description.empty()) return nullptr;
   IndexPlan plan{.config = flags.index,

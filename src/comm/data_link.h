@@ -19,7 +19,7 @@ struct DataHeader {
     offer,               // offers a large message of this many bytes, with this number
     wanted,              // the answer, when its place is known
     body,                // the bytes of an offer follow
-    taken,               // the answer of one who has read them out of the sender's memory by itself
+    taken,               // reply of a receiver that has read the data directly from the sender's memory
   };
   u32 kind = 0;
   i32 tag = 0;
@@ -46,7 +46,7 @@ class DataLink {
   // `bytes` stay where they are until their ticket comes back from write(). A ticket of -1 does not.
   void send(const DataHeader& h, const void* bytes = nullptr, int ticket = -1);
   void write(std::vector<int>& left);  // as much as the socket accepts
-  void read(Taker& taker);             // what has come
+  void read(Taker& taker);             // received bytes
   bool has_more() const { return !out_.empty(); }
   bool is_closed() const { return is_closed_; }
   int fd() const { return socket_.fd(); }

@@ -1,4 +1,4 @@
-// What a rank tells the agent of `megalith launch` that started it, a message each. Nothing where there is no agent.
+// Messages of a rank to the agent of `megalith launch` that started it. Without an agent nothing is sent.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,13 +15,13 @@ class LaunchLine {
   bool is_there() const { return fd_ >= 0; }
   void joined() const;  // from now on the watch ends this rank if another one is gone
   void did(i64 iteration) const;
-  // What it is at; `words` rises each time that it says so, also of the same thing.
+  // Its current activity. `words` increases with each report, also of the same activity.
   void at(u64 words, const std::string& what) const;
-  // That it takes memory beside its steps, which may hold them up; and that it has all.
+  // Pinning of memory starts, which may delay steps; and it has ended.
   void settling() const;
   void settled() const;
-  void ready() const;  // of a rank that stands by: nothing is left to do before it takes over
-  // What the agent says next, waited for. Nothing where it is gone.
+  void ready() const;  // for a standby rank: it is ready to take over
+  // Waits for the agent's next message. Empty if the agent has exited.
   std::optional<std::string> hear() const;
 
  private:

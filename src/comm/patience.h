@@ -14,7 +14,7 @@ class Patience {
  public:
   explicit Patience(double timeout_seconds) : timeout_(timeout_seconds) {}
 
-  // Shorter if something is to be read from `fd` before.
+  // Returns earlier if `fd` becomes readable.
   void pause(int fd = -1) {
     if (++pauses_ <= kYields) {
       sched_yield();

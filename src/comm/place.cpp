@@ -42,7 +42,7 @@ Place checked(Place p, const char* rank, const char* size, const char* local_ran
 
 bool has_environment(const Variables& v) { return v.has("RANK") || v.has("WORLD_SIZE"); }
 
-// torchrun keeps a store of its own at MASTER_PORT, so the port after it is taken there.
+// torchrun's store uses MASTER_PORT, so the next port is used.
 Place from_environment(const Variables& v) {
   Place p{.rank = int(v.number("RANK")), .size = int(v.number("WORLD_SIZE")), .launcher = "environment"};
   p.local_size = v.number_or("LOCAL_WORLD_SIZE", 0);

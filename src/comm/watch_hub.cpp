@@ -152,7 +152,7 @@ class Hub final : public Post {
     finish();
   }
 
-  // Stays a moment, as a connection that is closed with something unread in it may lose what was sent last.
+  // Waits a moment: closing a connection with unread data may lose the last sent data.
   void tell_end(const Cause& cause) {
     const std::string text = fmt::format("{}{}{}", frame::kEnd, cause.rank, cause.is_stopped ? "k" : "");
     for (Peer& p : peers_)

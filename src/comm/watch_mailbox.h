@@ -23,7 +23,7 @@ class WatchMailbox {
 
   // For the watch thread. This rank's activity, short and in one line.
   std::string said(const char* otherwise = "") const;
-  u64 words() const;  // how often the main thread has left word of what it is at
+  u64 words() const;  // counts the main thread's reports of its activity
   Wish wish() const;
   std::string error() const;
   void settle(bool ok);

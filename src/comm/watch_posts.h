@@ -16,7 +16,7 @@ constexpr char kFarewell = 'F';   // from a rank that ends well; the answer is t
 constexpr char kFailed = 'X';     // from a rank: its error
 constexpr char kTold = 'T';       // from a rank that got SIGTERM or SIGINT: its name
 constexpr char kHubSilent = 'Q';  // from a rank that ends as the hub was silent
-constexpr char kEnd = 'E';  // from the hub: the rank that all end for, and 'k' if it is to be killed where it is near
+constexpr char kEnd = 'E';  // from the hub: the rank that is the cause of the end, and 'k' if it must be killed locally
 constexpr i64 kLongest = 4096;
 }  // namespace frame
 

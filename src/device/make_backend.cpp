@@ -31,7 +31,7 @@ std::string gemm_cache_path(const DeviceOptions& options) {
 
 static CudaOptions cuda_options(const DeviceOptions& options, Ranks* ranks) {
   const fs::path file = gemm_cache_path(options);
-  std::error_code ignored;  // a file that can't be written there is told when it is written
+  std::error_code ignored;  // an unwritable file is reported when it is written
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
   return {.sees_own = std::getenv("MEGALITH_OWN_DEVICE") != nullptr,
           .is_shared = std::getenv("MEGALITH_HAS_STANDBY") && !std::getenv("MEGALITH_STANDBY"),

@@ -1,4 +1,4 @@
-// The one place that turns what the user says (--device, --gemm-cache-file) into a backend.
+// Makes the backend from the user's flags (--device, --gemm-cache-file); no other code does.
 #pragma once
 #include <memory>
 
@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// To be called before ranks join: settles what devices' drivers read when they start, which MPI may do.
+// Call it before ranks join: it sets what device drivers read when they start, and MPI may start them.
 void settle_drivers();
 // Says in one line which device it is and why (stderr). Error if it can't be had.
 // `ranks`: whom plans for several ranks talk to.

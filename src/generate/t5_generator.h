@@ -18,10 +18,10 @@ class T5Generator {
 
   // Encodes a text and starts a new answer. Error unless it has `source` tokens, all within the vocabulary.
   void read(std::span<const i32> text);
-  // The decoder reads one token more: the logits of the token behind it. Error after `length` tokens.
+  // The decoder reads one more token, and returns the logits of the next one. Error after `length` tokens.
   std::vector<float> next(i32 token);
 
-  // Up to `count` tokens of the answer to `text`, which begins behind `start`; stops early after any of `stops`.
+  // Up to `count` tokens of the answer to `text`, which begins after `start`; stops early after any of `stops`.
   std::vector<i32> generate(std::span<const i32> text, i32 start, i64 count, std::span<const i32> stops,
                             const SamplingOptions& sampling);
 

@@ -17,7 +17,7 @@ struct Fault {
   std::vector<std::string> arguments;
   std::string text;  // as it was written
 
-  // The value of an argument KEY=VALUE, and as a number; `otherwise` where it is not there.
+  // The value of an argument KEY=VALUE, and as a number; `otherwise` if it is missing.
   std::string value(std::string_view key, const std::string& otherwise = "") const;
   i64 number(std::string_view key, i64 otherwise) const;
   i64 number_of(const std::string& argument) const;  // of one without a key

@@ -7,7 +7,7 @@
 
 namespace megalith {
 
-// Error if a fault is misspelt, not allowed, of a kind or a rank that is not there, or not for this device.
+// Error if a fault is misspelt, not allowed, of an unknown kind or rank, or not supported on this device.
 // `looks_in`: the device lets others look into its runs.
 void check_faults(const std::vector<std::string>& texts, bool allowed, int ranks, bool looks_in);
 
@@ -16,7 +16,7 @@ class Faults {
   // Error if one names what this rank's plan does not have.
   Faults(const std::vector<std::string>& texts, int rank, const FaultSite& site);
   void step_begins(i64 iteration) const;
-  // Those that look into runs, as the device is to be told.
+  // Faults that act inside runs; the device must know them.
   std::vector<RunWatch*> watches() const;
 
  private:

@@ -1,4 +1,4 @@
-// A NaN in one element of a result, right behind the instruction that makes it.
+// A NaN in one element of a result, directly after its instruction.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -85,7 +85,7 @@ class NanFault final : public PlantedFault {
   }
   Fault fault_;
   const Plan& plan_;
-  std::vector<int> places_;         // by program; -1: it is not there
+  std::vector<int> places_;         // by program; -1: not in it
   std::vector<std::string> names_;  // of all
   i64 element_ = -1;
   i64 iteration_ = 0, micro_batch_ = 0, micro_batch_now_ = 0;

@@ -1,4 +1,4 @@
-// A rank whose own work takes so many times longer: it sleeps behind its instructions, and not in transfers.
+// A rank whose own work takes several times longer: it sleeps after its instructions, but not in transfers.
 #include <chrono>
 #include <thread>
 

@@ -22,7 +22,7 @@ struct Trip {  // of a value
 
 struct Timetable {
   std::vector<Trip> trips;  // by when they are fetched
-  double wait = 0;          // seconds that the device is held up
+  double wait = 0;          // seconds that the device waits
 };
 
 class BusClock {
@@ -45,7 +45,7 @@ class BusClock {
   struct Direction {
     std::vector<double> begins;                 // by node, and the end
     std::vector<std::pair<int, size_t>> comes;  // nodes that compute values, and the values; in order
-    int end = 0;                                // the node by which all has gone
+    int end = 0;                                // the node by which all transfers have ended
   };
   double seconds(const Graph& g, const Node& n) const;
   void find_directions(const Graph& g, bool apart);

@@ -1,4 +1,4 @@
-// accumulate(acc, einsum(x, w)) becomes one einsum that adds into acc, so the weight gradient has no buffer of its own.
+// accumulate(acc, einsum(x, w)) becomes one einsum that adds into acc, so the weight gradient needs no separate buffer.
 // The same for products of experts and the embedding's gradient. accumulate(acc, a + b) first becomes two
 // accumulations.
 #include "graph/relayout_op.h"

@@ -131,7 +131,7 @@ class Offload {
     return out;
   }
 
-  // The module that was asked for.
+  // The requested module.
   std::string name_of_module(const KeptValue& k) const {
     const std::vector<std::string>& asked = spec_.config.modules;
     const auto it = std::ranges::find_if(k.modules, [&](const auto& m) { return std::ranges::count(asked, m) > 0; });

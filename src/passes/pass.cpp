@@ -100,7 +100,7 @@ bool remove_dead(Graph& g) {
     bool live = false;
     for (Value v : n.outs) live |= bool(used[v.id]);
     for (const Alias& a : n.op.aliases()) live |= a.must;  // it changes a leaf
-    live |= n.op.get_if<Wait>() != nullptr;                // what was begun must end
+    live |= n.op.get_if<Wait>() != nullptr;                // every started transfer needs a wait
     drop[i] = !live, changed |= !live;
     if (live)
       for (Value v : n.ins) used[v.id] = true;

@@ -8,7 +8,7 @@ namespace megalith {
 
 namespace {
 
-// Nodes to be done again, by their first results: nodes change their numbers.
+// Nodes to recompute, identified by their first results, because indices of nodes change.
 struct Part {
   std::vector<Value> nodes;
   bool keeps_results = true;  // keep the values that the part reads from outside; false: keep none

@@ -165,7 +165,7 @@ class Ring {
   AxisSet axes_;
   int ranks_;
   std::map<size_t, std::vector<Ahead>> ahead_;  // by the node before which it is sent
-  std::map<Value, Block> begun_;                // what was sent ahead
+  std::map<Value, Block> begun_;                // sent before this part
   std::map<Value, Value> by_;                   // the replacement of each value
   std::map<Value, Value> home_;                 // by the sums over cp that they replace
 };

@@ -186,7 +186,7 @@ class Stream {
   bool overlap_;
   std::vector<Target> targets_;
   std::vector<std::vector<Part>> windows_;
-  size_t next_ = 0;                 // window to be updated
+  size_t next_ = 0;                 // window to update
   std::deque<Value> fetched_;       // and not yet updated
   std::deque<Value> stored_;        // and not yet waited for
   std::map<Value, Value> results_;  // new weights

@@ -15,7 +15,7 @@ void check_sizes(const Options& options, const Backend& backend);
 // its memory get equal parts.
 void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend, const Place& place = {});
 
-// Error if a device's run needs more of the host's memory than `available` bytes: what the process may use in total.
+// Error if a device's run needs more of the host's memory than `available` bytes, the process's limit.
 void check_host_memory(const MemoryNeed& need, i64 available);
 
 }  // namespace megalith

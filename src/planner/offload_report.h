@@ -1,4 +1,4 @@
-// What a step moves between the device and the host's memory, for the plan report: optimizer state, and activations.
+// The traffic of a step between device and host memory, for the plan report: optimizer state, and activations.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// Prints what a run will use before it starts.
+// Prints a run's memory, traffic and time before it starts.
 #pragma once
 #include <string>
 

@@ -12,8 +12,8 @@ struct Recipe {
   std::string command;             // that trains it: "pretrain-gpt"
   std::string from;                // who published it
   std::string size;                // parameters, for people: "8.0B"
-  std::string tokens;              // of the published run, for people: "15T"; empty: not told
-  bool verified = false;           // its model is held to published values
+  std::string tokens;              // in the published run, for readers: "15T"; empty: unknown
+  bool verified = false;           // its model is compared with published values
   bool training_verified = false;  // and its schedule and batch
   std::vector<std::string> lacks;  // features that it needs and this program has not
   std::vector<std::string> tasks;  // other than pretraining

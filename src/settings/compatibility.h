@@ -20,7 +20,7 @@ struct Rule {
   bool ground = false;                      // about single values: all other rules may rely on those
 };
 
-// Options must be resolved (finish_options). Rules are held in this order.
+// Options must be resolved (finish_options). Rules are checked in this order.
 const std::vector<Rule>& compatibility_rules();
 
 struct Broken {

@@ -65,7 +65,7 @@ std::vector<i64> balanced_layers(const ParallelConfig& p, const ModelConfig& m) 
   return balance(layers, cost_of(*model, 0), cost_of(*model, last), parts);
 }
 
-// Each stack on stages of its own.
+// Each stack has its own stages.
 static std::vector<i64> layers_of_stacks(const ParallelConfig& p, const ModelConfig& m) {
   check(p.num_virtual_stages_per_pipeline_rank <= 1 && p.num_layers_per_virtual_pipeline_stage == 0,
         "--encoder-pipeline-model-parallel-size {} does not go with several virtual stages a rank, of which each rank "

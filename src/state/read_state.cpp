@@ -53,7 +53,7 @@ void check_tensors(const TensorReader& tensors, bool with_optimizer, const Model
     if (elsewhere.contains(t.name) || (model.is_stage() && !model.has(t.name))) continue;
     found.push_back({t.name, t.shape});
     const auto of = wanted.find(t.name);
-    if (of == wanted.end()) continue;  // told below
+    if (of == wanted.end()) continue;  // reported below
     check(is_float(of->second) ? is_float(t.dtype) : t.dtype == of->second, "{}: tensor {} is {}, want {}",
           tensors.where(), t.name, name_of(t.dtype),
           is_float(of->second) ? "a floating-point type" : name_of(of->second));
@@ -61,7 +61,7 @@ void check_tensors(const TensorReader& tensors, bool with_optimizer, const Model
   check_same_tensors("[load] " + tensors.where(), expected, found);
 }
 
-// Of what lies in memory so many elements are handed on at a time: they stay in a core's cache.
+// From memory this many elements are copied at a time, so that they stay in a core's cache.
 constexpr i64 kCachedElements = i64{1} << 17;
 
 // The unit of one thread's reads: elements of a piece of the model's state, in its order.

@@ -54,7 +54,7 @@ static void check_finite(const SaveTensor& t, i64 n, const std::byte* values) {
 
 namespace {
 
-// Bytes of a copy of an element: of the leaf, and of what it is joined with.
+// Bytes of an element's copy: in the leaf, and in the leaf that it is joined with.
 i64 copied_element(const Leaf& leaf) { return leaf.type.dtype == DType::u16 ? 4 : size_of(leaf.type.dtype); }
 
 void widen(DType type, const std::byte* bf16_half, std::span<float> out) {

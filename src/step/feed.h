@@ -13,7 +13,7 @@ class Feed {
   // `inputs`: the model's inputs; `suffix`: of the leaves' names.
   Feed(const Plan& plan, const std::vector<DataInput>& inputs, Interpreter& interpreter, const Coord& coord,
        std::string suffix = "");
-  // Into the leaves' copy `slot`. Error if an array is not of the plan's size, or is not there.
+  // Writes to the leaves' slot `slot`. Error if an array is missing, or has another size than in the plan.
   void operator()(const Batch& batch, int slot = 0);
 
  private:

@@ -21,7 +21,7 @@ struct PipelineSpec {
 // One of a rank's model pieces. Its programs' names have the suffix too.
 struct StagePiece : ModelPiece {
   int receives = 0, sends = 0;  // number of values from the previous piece, and to the next; 0: none
-  int slots = 1;                // copies of what it keeps between its forward and its backward
+  int slots = 1;                // slots for the values that it keeps between its forward and its backward
 };
 
 // Each piece has programs "forward", "backward", "weights" (if those are separate tasks) and "evaluate", with its

@@ -11,7 +11,7 @@ namespace megalith {
 
 namespace {
 
-// So many are written at once: few enough that one core copies them as fast as several would.
+// This many are written together: so few that one core is as fast as several.
 constexpr size_t kWrittenAtOnce = size_t{1} << 17;
 
 // values as T, each by f. (No function pointer, which would be called for each number.)

@@ -123,7 +123,7 @@ std::string job_set(const Job& job) {
          indented(batch, 10);
 }
 
-// mpirun starts the ranks themselves, so that no launch stands between.
+// mpirun starts the ranks directly, without a launch.
 std::string mpi_job(const Job& job) {
   std::vector<std::string> words = {"mpirun", "-n", fmt::to_string(job.nodes * job.gpus_per_node), "megalith"};
   words.insert(words.end(), job.command.begin(), job.command.end());

@@ -45,7 +45,7 @@ std::optional<u64> agreed(const std::vector<Copy>& copies) {
 }  // namespace
 
 std::vector<OddCopy> odd_copies(std::span<const std::string> texts) {
-  std::vector<std::pair<std::string, std::string>> order;  // as the ranks tell them
+  std::vector<std::pair<std::string, std::string>> order;  // as reported by the ranks
   std::map<std::pair<std::string, std::string>, std::vector<Copy>> all;
   for (size_t r = 0; r < texts.size(); ++r)
     for (const CopyHash& c : copies_of(texts[r])) {

@@ -1,4 +1,4 @@
-// Which ranks' copies of weights differ from the others'. Pure: it compares what the ranks tell.
+// Finds ranks whose replicas of weights differ from the others'. It only compares the ranks' reports.
 #pragma once
 #include <span>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// What a rank tells of one weight, or of several as one.
+// A rank's report on one weight, or on several together.
 struct CopyHash {
   std::string block;   // equal where ranks hold the same part of it
   std::string weight;  // "": of all weights of these blocks
@@ -20,7 +20,7 @@ std::vector<CopyHash> copies_of(const std::string& text);  // Error if it is not
 struct OddCopy {
   int rank = 0;
   std::string weight;       // the first one
-  i64 weights = 0;          // so many
+  i64 weights = 0;          // how many weights the report names as one
   bool is_clear = false;    // more than half of the copies agree, and this one is not of them
   std::vector<int> others;  // that hold the same part of it
 };

@@ -2,7 +2,7 @@
 // lives, a signal only sets state, which the training loop reads between steps.
 //
 //   SIGTERM or another --exit-signal, SIGINT    stop
-//   SIGUSR2, also as --exit-signal              stop, and ask to be started again
+//   SIGUSR2, also as --exit-signal              stop, and request a requeue
 //   SIGUSR1                                     save and continue
 #pragma once
 #include <signal.h>

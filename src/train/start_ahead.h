@@ -1,4 +1,4 @@
-// What a rank does before the checkpoint to start from is chosen.
+// Work of a rank's start that does not depend on the checkpoint, and runs before it is chosen.
 #pragma once
 #include <functional>
 

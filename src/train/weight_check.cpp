@@ -23,7 +23,7 @@ static std::string block_of(const Layout& layout, const Coord& coord) {
 WeightCheck::WeightCheck(const PlannedStep& step, const Coord& coord, Interpreter& interpreter, Ranks& ranks)
     : step_(step), coord_(coord), interpreter_(interpreter), ranks_(ranks) {
   const auto add = [&](const Parameter& p, bool has_main) {
-    const Leaf* leaf = &step.plan.leaf(p.name);  // of its own, or in a bucket
+    const Leaf* leaf = &step.plan.leaf(p.name);  // its own, or in a bucket
     Weight& w = weights_.emplace_back(Weight{p.name, block_of(p.type.layout, coord), {leaf}});
     const Leaf* main = has_main ? step.plan.find_leaf(fmt::format("{}.{}", p.name, kMainSuffix)) : nullptr;
     if (main) w.leaves.push_back(main);
@@ -45,7 +45,8 @@ std::vector<CopyHash> WeightCheck::hashes() const {
   return out;
 }
 
-// Ranks tell one number for all weights of which others hold the same parts. Only where these differ each weight's.
+// Ranks exchange one hash for all weights that they share with the same other ranks. Only if these differ, one for each
+// weight.
 std::optional<int> WeightCheck::look(i64 iteration) const {
   const std::vector<CopyHash> mine = hashes();
   std::map<std::string, u64> sums;

@@ -1,4 +1,4 @@
-// Which numbers of a Hugging Face model are which numbers of ours. The whole mapping is data: a list of links, each a
+// Maps the elements of a Hugging Face model to ours. The whole mapping is data: a list of links, each a
 // strided block that a tensor of a file shares with a logical parameter. Conv1D's transposition, fused query-key-value
 // weights, gate and up side by side and plain copies differ only in their strides, and each link serves both
 // directions.

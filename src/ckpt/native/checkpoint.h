@@ -53,7 +53,7 @@ struct SaveOptions {
   i64 keep_multiples = 0;
   // Replace a checkpoint of the same iteration by swapping directories, where the file system can.
   bool exchange = true;
-  int writers = 1;  // threads that write, each a file of its own
+  int writers = 1;  // number of writing threads, one file each
   // Throws Error if the directory is gone, or belongs to another job now. Called before each step that others can see:
   // before anything is created, before the checkpoint appears, before `latest` names it, before any is deleted.
   std::function<void()> still_ours = [] {};
@@ -86,7 +86,7 @@ struct CheckpointTensor {
 struct OpenOptions {
   std::optional<i64> iteration{};      // none: the latest
   bool verify = true;                  // read every byte and compare checksums
-  std::optional<i64> no_later_than{};  // with no `iteration`: later ones are as if they were not there
+  std::optional<i64> no_later_than{};  // without `iteration`: ignores later checkpoints
   bool whole = true;                   // blocks must cover all tensors; false for a rank's non-persistent one
   // Long chunks that are read whole, where they belong, are read past the page cache: faster, unless another process of
   // this host reads them too.

@@ -46,7 +46,7 @@ struct FoundCheckpoint {
   i64 iteration = 0;
   std::string path;
 };
-// Complete ones, by rising iteration; none in a directory that is not there.
+// Complete checkpoints, by ascending iteration; empty if the directory does not exist.
 std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir);
 
 // A complete directory that an interrupted replacement renamed: iter_0000010.replaced-PID.

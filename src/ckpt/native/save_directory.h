@@ -27,7 +27,7 @@ bool is_checkpoint_name(const std::string& name);
 
 struct WhichIteration {
   std::optional<i64> exactly{};        // no other one counts, for any content of the tracker
-  std::optional<i64> no_later_than{};  // later ones are as if they were not there
+  std::optional<i64> no_later_than{};  // ignores later checkpoints
 };
 
 SaveDirectory read_save_directory(const std::string& dir, const WhichIteration& which = {});

@@ -80,7 +80,7 @@ Written write_shard(const std::string& at, const std::string& file, const std::v
   return w;
 }
 
-// A rank's account, as text between ranks: what a manifest would say.
+// A rank's report of its files, as text for the first rank, which makes the manifest of all reports.
 std::string to_text(const Written& w) { return format_manifest({{}, w.tensors, w.headers, w.files}); }
 
 Written from_text(const std::string& text) {

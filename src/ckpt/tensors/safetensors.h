@@ -37,7 +37,7 @@ class TensorFiles {
   const std::vector<TensorInfo>& tensors() const { return tensors_; }  // file by file, in the order of their bytes
   const TensorInfo* find(const std::string& name) const;               // nullptr if absent
   const TensorInfo& at(const std::string& name) const;                 // Error if absent
-  // Of the tensor, from its byte `offset` on. Error if they are not there.
+  // Reads bytes of the tensor from its byte `offset` on. Error if the file has fewer.
   void read(const TensorInfo& tensor, i64 offset, std::span<std::byte> out) const;
   std::vector<std::byte> read(const TensorInfo& tensor) const;                      // all of it
   std::vector<float> read_f32(const std::string& name) const;                       // from f32, f64, bf16 or f16

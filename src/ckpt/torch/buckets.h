@@ -11,7 +11,7 @@ namespace megalith {
 
 struct BucketParam {
   i64 elements;
-  bool alone = false;  // in a bucket of its own: an embedding that two pipeline stages share
+  bool alone = false;  // in a separate bucket: an embedding that two pipeline stages share
 };
 
 struct BucketPlace {

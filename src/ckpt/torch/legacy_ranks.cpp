@@ -40,7 +40,7 @@ std::vector<i64> read_numbers(const std::string& name, const std::string& dir) {
   return numbers;
 }
 
-// Of two numbers the second is an expert-parallel rank where there are no stages, which the arguments tell.
+// The second of two numbers is an expert-parallel rank if the arguments have no pipeline stages.
 bool has_expert_ranks(const std::string& folder) {
   const std::string path = folder + kLegacyFile;
   if (!fs::exists(path)) return false;

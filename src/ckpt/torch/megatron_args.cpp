@@ -39,7 +39,7 @@ void read_sizes(const Args& a, ModelConfig& m, i64 rows, i64 vocab_size) {
         rows);
 }
 
-// Which program made it is not among the arguments: its tensors tell.
+// The arguments do not name the program: the tensors show it.
 void read_bert(const HasTensor& has, ModelConfig& m) {
   if (!has(kBertHead)) return;
   m.architecture = Architecture::bert;

@@ -144,7 +144,7 @@ TorchLegacy::TorchLegacy(const std::string& dir, bool past_cache)
     const std::vector<RankModel*> chunks = collector.read(rank, {*file, number}, experts);
     if (state_problem_.empty()) try {
         add_state(collector, place, {*file, number}, chunks, rank.pipeline, last.pipeline);
-      } catch (const UnplacedState& e) {  // and not what a damaged file raises
+      } catch (const UnplacedState& e) {  // unlike the exception of a damaged file
         state_problem_ = e.what();
       }
     if (!common_) common_ = std::move(file);

@@ -23,7 +23,7 @@ class TorchLegacy {
   const TensorStore& tensors() const { return *store_; }
   std::shared_ptr<const TensorStore> share() const { return store_; }
   const std::shared_ptr<ArchiveSums>& sums() const { return sums_; }   // of all files
-  const std::string& state_problem() const { return state_problem_; }  // why the state is not there; or empty
+  const std::string& state_problem() const { return state_problem_; }  // why the state is missing; or empty
   std::optional<i64> optimizer_steps() const;                          // of Adam, if the files say
   const PickleValue& common() const { return common_->root(); }        // the first rank's file
   const TorchFile& common_file() const { return *common_; }

@@ -9,7 +9,7 @@ namespace megalith {
 struct Translation {
   std::string whose;               // "Megatron's tools/checkpoint/convert.py"
   std::string command;             // ours
-  std::vector<std::string> words;  // behind it
+  std::vector<std::string> words;  // after the command
   std::vector<std::string> notes;  // words without effect and why, one line each
   std::vector<std::string> wrong;  // what is missing or not possible, one line each
 };

@@ -11,7 +11,7 @@ using quant::kBlock;
 
 struct Blockwise {
   VectorCheck& held;
-  std::string tag;  // behind names
+  std::string tag;  // suffixes of names
   quant::BlockRule rule;
 
   // 1 x 128 blocks. `t`: "_t" for a transpose.

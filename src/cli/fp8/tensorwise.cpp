@@ -10,7 +10,7 @@ using quant::Fp8;
 
 struct Tensorwise {
   VectorCheck& held;
-  std::string tag;  // behind names
+  std::string tag;  // suffixes of names
   quant::ScaleRule rule;
 
   // Quantizes by the tensor's own amax. Checks scales, codes and their transpose.

@@ -51,7 +51,7 @@ Options options_of(std::vector<std::string> words) {
   return parse_options(int(argv.size()), argv.data());
 }
 
-// What the generator of these cases writes in addition to plain flags.
+// Settings in these cases in addition to plain flags.
 void add_encoder_words(const std::string& name, const json& value, std::vector<std::string>& words) {
   if (name == "--spec" || name == "--transformer-impl") return;  // the implementation that computed it
   if (name.starts_with("position_embedding_type"))

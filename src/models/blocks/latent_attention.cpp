@@ -72,7 +72,7 @@ class LatentAttention {
     latents = cached(p_, name_ + "latents", b_.add1(Reshape{"sb(gd)->sbgd", {{'g', 1}, {'d', both}}, {}}, {latents}));
     const Value o = b_.add1(CachedAttention{attention_spec(p_, name_, scale())}, {query, latents, latents, p_.length});
     const Value mean = b_.add(Cut{"sbgrd", 'd', rank, shared}, {o})[0];
-    // Each head is a group of its own, so this axis has one rank: no data moves.
+    // Each head is a separate group, so this axis has one rank: no data moves.
     const Value heads = b_.relayout(regrouped(mean, g_), groups::query_heads, split(3));
     return einsum(b_, "sbgrc,gvc->sbgrv", heads, up[1]);
   }

@@ -48,7 +48,7 @@ class Router {
   bool is_sinkhorn() const { return std::ranges::count(m_.router_load_balancing_type, "sinkhorn") > 0; }
   u64 seed(const char* of) const { return mix(p_.mode.seed, hash_name(name_ + of)); }
 
-  // In f32 at the least: the choice hangs on small differences. Products of bf16 numbers are exact in f32.
+  // At least in f32: the choice depends on small differences. Products of bf16 numbers are exact in f32.
   Value logits(Value x) {
     const DType dtype = accum_of(p_.mode.precision.activations);
     const i64 e = m_.num_experts, h = b_.type(x).dim(-1);

@@ -70,7 +70,7 @@ class T5Builder {
     return memory;
   }
 
-  // A stage that does not change a value sends it on as one of its own.
+  // A stage that does not change a value copies it, so that it can send it.
   Value passed_on(Value x) { return p_.b.add1(Scale{3, 1}, {x}); }
   std::vector<Value> all_passed_on() {
     p_.seq = piece_.first > at_.decoder ? c_.t5.decoder_seq_length : c_.seq_length;

@@ -104,7 +104,7 @@ bool less(const Value& a, const Value& b);
 // `item in container`: of lists, mappings, strings.
 bool contains(const Value& container, const Value& item);
 i64 length_of(const Value& value);  // of a string in code points
-// What a loop visits: a list's items, a mapping's keys, a string's characters. Empty if undefined.
+// The elements of a loop: a list's items, a mapping's keys, a string's characters. Empty if undefined.
 List items_of(const Value& value);
 
 std::string to_text(const Value& value);  // Python's str()

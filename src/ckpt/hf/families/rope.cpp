@@ -101,7 +101,7 @@ static const json& rope_settings(const JsonFields& f) {
 void read_rope(const JsonFields& f, ModelConfig& m, const RopeKeys& keys) {
   m.position_embedding_type = PositionEmbedding::rope;
   const JsonFields rope(rope_settings(f), f.where() + ": rope_parameters");
-  // Each family has names of its own at the top level, and does not read the others'.
+  // Each family has different names at the top level, and ignores the others'.
   m.rotary_base = rope.positive({"rope_theta"}, f.positive({keys.base}, keys.default_base));
   m.rotary_percent = rope.positive({"partial_rotary_factor"}, f.positive({keys.part}, keys.default_part));
   check(m.rotary_percent <= 1 && (keys.may_turn_part || m.rotary_percent == 1),

@@ -1,4 +1,4 @@
-// T5, v1.0 (relu, a tied head that reads scaled outputs) and v1.1 (gated GELU, a head of its own).
+// T5, v1.0 (relu, a tied head that reads scaled outputs) and v1.1 (gated GELU, an untied head).
 #include "ckpt/hf/families/parts.h"
 
 namespace megalith::families::t5 {
