@@ -101,7 +101,7 @@ std::string layouts_of_retro(const Options& o) {
 
 std::vector<Rule> retro_rules() {
   return {
-      {"these flags need the architecture retro", Topic::model, Action::refuse, of_retro},
+      {"flags of retrieval need the architecture retro", Topic::model, Action::refuse, of_retro},
       {"numbers of chunks, neighbours and layers of a RETRO are within their ranges", Topic::model, Action::refuse,
        retro_sizes},
       {"a RETRO's sequence is whole chunks, and some layer attends to neighbours", Topic::model, Action::refuse,

@@ -10,7 +10,7 @@ Examples examples_of_retro() {
   const char* const split = "a RETRO is split by tensor and data parallelism";
   const char* const fit = "a RETRO's sequence is whole chunks, and some layer attends to neighbours";
   const char* const ranges = "numbers of chunks, neighbours and layers of a RETRO are within their ranges";
-  return {{"these flags need the architecture retro",
+  return {{"flags of retrieval need the architecture retro",
            {"--retro-num-neighbors 3", "--retro-num-neighbors is of pretrain-retro: leave it out"}},
           {ranges,
            {"--architecture retro --retro-chunk-length 16 --retro-num-neighbors 0",
