@@ -157,4 +157,25 @@ TEST(CodeProduct, leaves_other_boxes_to_values) {
   }
 }
 
+// The library multiplies f32 values to f32 sums alone. So those of fp4 that are added to bf16 are rounded after it.
+TEST(CodeProduct, multiplies_values_of_fp4_by_the_library) {
+  for (const DType y : {DType::bf16, DType::f32})
+    for (const bool adds : {false, true}) {
+      Product p{op_of("sbf,hf->sbh", y, {1, 1, 16}, {16, 16}), {9, 2, 96}, {48, 96}, {9, 2, 48}, {9, 2, 6}, {3, 6}};
+      p.op.x_format = p.op.w_format = CodeFormat::e2m1, p.op.accumulate = p.op.starts = adds;
+      LocalNode node = node_of(p, kOne);
+      if (adds) node.ins.push_back(node.outs[0]);
+      const DecodedProduct values = decoded_product(p.op, node);
+      EXPECT_EQ(values.dtype, DType::f32);
+      EXPECT_EQ(values.rounds(), y == DType::bf16);
+      EXPECT_EQ(values.sums_bytes, y == DType::bf16 ? (9 * 2 * 48 * 4 + 255) / 256 * 256 : 0);
+      EXPECT_EQ(values.product.accumulate, adds && y == DType::f32);
+      EXPECT_EQ(values.ins.size(), values.product.accumulate ? size_t(3) : 2);
+      const LocalNode inner{node.mesh, node.coord, values.ins, values.outs, node.gpu};
+      const auto problem = product_of(values.product, plan_einsum(operands_of(values.product, inner)), inner);
+      ASSERT_TRUE(problem);
+      EXPECT_TRUE(is_library_kind(*problem)) << name_of(y);
+    }
+}
+
 }  // namespace megalith::cuda

@@ -96,11 +96,16 @@ DecodedProduct decoded_product(const QuantizedProduct& op, const LocalNode& node
   DecodedProduct out;
   out.dtype = op.x_format == CodeFormat::e2m1 ? DType::f32 : DType::bf16;
   out.product = {op.spec, op.dtype, op.accumulate, op.starts, op.plus};
-  out.ins = {node.ins[0], node.ins[2]};
+  out.ins = {node.ins[0], node.ins[2]}, out.outs = {node.outs[0]};
   for (Type& t : out.ins) t.dtype = out.dtype;
-  if (op.accumulate || op.plus) out.ins.push_back(node.ins[4]);
-  const auto bytes = [&](int i) { return (count(node.in_shape(i)) * size_of(out.dtype) + 255) / 256 * 256; };
-  out.x_bytes = bytes(0), out.w_bytes = bytes(2);
+  const auto bytes = [](const Shape& s, DType t) { return (count(s) * size_of(t) + 255) / 256 * 256; };
+  out.x_bytes = bytes(node.in_shape(0), out.dtype), out.w_bytes = bytes(node.in_shape(2), out.dtype);
+  if (out.dtype == DType::f32 && node.outs[0].dtype == DType::bf16) {
+    out.product = {op.spec, DType::f32}, out.outs[0].dtype = DType::f32;
+    out.sums_bytes = bytes(node.out_shape(0), DType::f32);
+  } else if (op.accumulate || op.plus) {
+    out.ins.push_back(node.ins[4]);
+  }
   return out;
 }
 

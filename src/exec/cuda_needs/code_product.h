@@ -34,11 +34,15 @@ std::optional<CodeProduct> block_product(const QuantizedProduct& op, const Local
 bool has_two_scales(const QuantizedProduct& op, const LocalNode& node);
 
 // The product of values. They are bf16 where the scales are powers of two, so that no bit is lost: of fp8. Else f32.
+// The library has no product of f32 values with a bf16 result. So its sums are f32, and are rounded after it.
 struct DecodedProduct {
   DType dtype = DType::f32;
   Einsum product;
-  std::vector<Type> ins;         // of the product
+  std::vector<Type> ins, outs;   // of the product
   i64 x_bytes = 0, w_bytes = 0;  // of the values, a multiple of 256 each
+  i64 sums_bytes = 0;            // of f32 sums that are rounded to y; 0: the product writes y
+
+  bool rounds() const { return sums_bytes > 0; }
 };
 DecodedProduct decoded_product(const QuantizedProduct& op, const LocalNode& node);
 

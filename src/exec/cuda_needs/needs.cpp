@@ -47,8 +47,8 @@ i64 bytes(const QuantizedProduct& op, const Asked& a) {
     if (const auto p = block_product(op, a.node))
       if (const auto own = a.library.product(p->problem)) return p->x.bytes() + p->w.bytes() + *own;
     const DecodedProduct p = decoded_product(op, a.node);
-    return p.x_bytes + p.w_bytes +
-           bytes(p.product, {{a.node.mesh, a.node.coord, p.ins, a.node.outs, a.node.gpu}, a.library});
+    return p.x_bytes + p.w_bytes + p.sums_bytes +
+           bytes(p.product, {{a.node.mesh, a.node.coord, p.ins, p.outs, a.node.gpu}, a.library});
   }
   const auto product = code_product(op, a.node);
   return product ? a.library.product(product->problem).value_or(0) : 0;

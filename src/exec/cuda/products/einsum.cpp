@@ -88,7 +88,7 @@ std::optional<Kernel> by_parts(const Einsum& op, const EinsumPlan& plan, Adds ad
   const auto run = [=, n = s.m * s.n, dtype = s.c.dtype](const Args& a) {
     const GemmArgs g = args(a);
     gemm->run(g);
-    if (p.adds_parts) launch_add_parts(n, reinterpret_cast<const float*>(g.y), adds(a), a.outs[0], dtype, a.stream);
+    if (p.adds_parts) launch_add_parts(n, 3, reinterpret_cast<const float*>(g.y), adds(a), a.outs[0], dtype, a.stream);
   };
   const auto tune = [=, m = s.m * s.k, n = s.k * s.n, y = s.m * s.n, dtype = s.c.dtype](Args a) {
     if (!gemm->chosen()) {

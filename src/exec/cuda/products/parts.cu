@@ -21,10 +21,11 @@ __global__ void split_kernel(i64 rows, i64 columns, const float* x, __nv_bfloat1
 }
 
 template <class T>
-__global__ void add_parts_kernel(i64 n, const float* sums, const T* plus, T* y) {
+__global__ void add_parts_kernel(i64 n, int parts, const float* sums, const T* plus, T* y) {
   const i64 i = i64(blockIdx.x) * kPartsThreads + threadIdx.x;
   if (i >= n) return;
-  float sum = sums[2 * n + i] + sums[n + i] + sums[i];
+  float sum = sums[(parts - 1) * n + i];
+  for (int part = parts - 2; part >= 0; --part) sum += sums[part * n + i];
   if (plus) sum += float(plus[i]);
   y[i] = T(sum);
 }
@@ -38,14 +39,15 @@ void launch_split(i64 rows, i64 columns, const float* x, void* parts, cudaStream
   check_launch("[einsum] parts");
 }
 
-void launch_add_parts(i64 n, const float* sums, const void* plus, void* y, DType dtype, cudaStream_t stream) {
+void launch_add_parts(i64 n, int parts, const float* sums, const void* plus, void* y, DType dtype,
+                      cudaStream_t stream) {
   if (n == 0) return;
   const int blocks = blocks_for(n, kPartsThreads);
   if (dtype == DType::f32)
-    add_parts_kernel<<<blocks, kPartsThreads, 0, stream>>>(n, sums, static_cast<const float*>(plus),
+    add_parts_kernel<<<blocks, kPartsThreads, 0, stream>>>(n, parts, sums, static_cast<const float*>(plus),
                                                            static_cast<float*>(y));
   else
-    add_parts_kernel<<<blocks, kPartsThreads, 0, stream>>>(n, sums, static_cast<const __nv_bfloat16*>(plus),
+    add_parts_kernel<<<blocks, kPartsThreads, 0, stream>>>(n, parts, sums, static_cast<const __nv_bfloat16*>(plus),
                                                            static_cast<__nv_bfloat16*>(y));
   check_launch("[einsum] sums of parts");
 }

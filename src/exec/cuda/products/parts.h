@@ -6,8 +6,8 @@ namespace megalith::cuda {
 
 // x [rows, columns] f32 -> parts [rows, 3, columns] bf16, whose sum it is.
 void launch_split(i64 rows, i64 columns, const float* x, void* parts, cudaStream_t stream);
-// y = y1 + y2 + y3 of y3 [3, n], the smallest first, + plus if it is not null. y and plus are f32 or bf16; plus may be
-// y.
-void launch_add_parts(i64 n, const float* sums, const void* plus, void* y, DType dtype, cudaStream_t stream);
+// y = y1 + y2 + .. of sums [parts, n], the last first, + plus if it is not null. y and plus are f32 or bf16; plus may
+// be y.
+void launch_add_parts(i64 n, int parts, const float* sums, const void* plus, void* y, DType dtype, cudaStream_t stream);
 
 }  // namespace megalith::cuda

@@ -6,6 +6,7 @@
 #include "exec/cuda/products/decode.h"
 #include "exec/cuda/products/einsum.h"
 #include "exec/cuda/products/gemm.h"
+#include "exec/cuda/products/parts.h"
 #include "exec/cuda_needs/code_product.h"
 
 namespace megalith::cuda {
@@ -31,22 +32,30 @@ DecodeLaunch decode_of(const KernelContext& context, int i, Shape box, Turn turn
 
 Kernel by_values(const QuantizedProduct& op, const KernelContext& context) {
   const DecodedProduct p = decoded_product(op, context);
-  const Kernel product = prepare(p.product, KernelContext(context.mesh, context.coord, p.ins, context.outs,
-                                                          context.device, context.comms, context.tag));
+  const Kernel product = prepare(
+      p.product, KernelContext(context.mesh, context.coord, p.ins, p.outs, context.device, context.comms, context.tag));
   const DecodeLaunch x = decode_of(context, 0, op.x_box, op.x_turn(), p.dtype),
                      w = decode_of(context, 2, op.w_box, op.w_turn(), p.dtype);
-  const auto with_values = [=, adds = op.accumulate || op.plus](const Args& a, const auto& f) {
+  const bool adds = op.accumulate || op.plus;
+  const auto with_values = [=, inputs = p.ins.size()](const Args& a, const auto& f) {
     const std::array<std::byte*, 3> ins = {a.workspace, a.workspace + p.x_bytes, adds ? a.ins[4] : nullptr};
+    const std::array<std::byte*, 1> sums = {ins[1] + p.w_bytes};
     Args inner = a;
-    inner.ins = std::span(ins).first(adds ? 3 : 2), inner.workspace = ins[1] + p.w_bytes;
+    inner.ins = std::span(ins).first(inputs), inner.workspace = sums[0] + p.sums_bytes;
+    if (p.rounds()) inner.outs = sums;
     f(inner);
   };
-  const auto run = [=](const Args& a) {
+  const auto run = [=, n = count(context.out_shape(0)), y = context.outs[0].dtype,
+                    starts = op.accumulate && op.starts](const Args& a) {
     launch(x, a.ins[0], a.in<float>(1), a.workspace, a.stream);
     launch(w, a.ins[2], a.in<float>(3), a.workspace + p.x_bytes, a.stream);
     with_values(a, product.run);
+    const std::byte* plus = adds && !(a.first_micro_batch && starts) ? a.ins[4] : nullptr;
+    if (p.rounds())
+      launch_add_parts(n, 1, reinterpret_cast<const float*>(a.workspace + p.x_bytes + p.w_bytes), plus, a.outs[0], y,
+                       a.stream);
   };
-  Kernel out{p.x_bytes + p.w_bytes + product.workspace, run};
+  Kernel out{p.x_bytes + p.w_bytes + p.sums_bytes + product.workspace, run};
   if (product.tune) out.tune = [=](const Args& a) { with_values(a, product.tune); };
   return out;
 }
