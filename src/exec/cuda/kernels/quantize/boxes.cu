@@ -1,4 +1,6 @@
-// Boxes of any sizes: a block finds a box's amax, then each thread casts elements.
+// Boxes of any sizes: a thread, a warp or a block finds a box's amax by its size, then each thread casts elements.
+#include <algorithm>
+
 #include "base/rng.h"
 #include "exec/cuda/kernels/quantize/codes.cuh"
 #include "quant/stochastic.h"
@@ -8,18 +10,34 @@ namespace {
 
 constexpr int kThreads = 128;
 
-template <class X>
+// The largest of the box's threads: its block, a warp, or one thread.
+template <int kTogether>
+__device__ inline u32 largest_of_box(u32 most) {
+  if constexpr (kTogether > 1) most = __reduce_max_sync(0xffffffffu, most);
+  if constexpr (kTogether > 32) {
+    __shared__ u32 of_warp[kThreads / 32];
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = most;
+    __syncthreads();
+    for (u32 of_another : of_warp) most = max(most, of_another);
+  }
+  return most;
+}
+
+// kTogether: threads of a box.
+template <class X, int kTogether>
 __global__ void __launch_bounds__(kThreads)
     box_scale_kernel(const __grid_constant__ BoxLaunch l, CastPointers p, float* scales) {
+  const i64 number = (i64(blockIdx.x) * kThreads + threadIdx.x) / kTogether;
+  if (number >= l.boxes) return;  // all threads of the box
   i64 begin[BoxLaunch::kMostDims], length[BoxLaunch::kMostDims], elements = 1;
-  i64 box = blockIdx.x;
+  i64 box = number;
   for (int d = l.dims - 1; d >= 0; --d) {
     begin[d] = box % l.grid[d] * l.box[d], box /= l.grid[d];
     length[d] = min(l.box[d], l.size[d] - begin[d]);
     elements *= length[d];
   }
   u32 most = 0;
-  for (i64 i = threadIdx.x; i < elements; i += kThreads) {
+  for (i64 i = threadIdx.x % kTogether; i < elements; i += kTogether) {
     i64 rest = i, at = 0, stride = 1;
     for (int d = l.dims - 1; d >= 0; --d) {
       at += (begin[d] + rest % length[d]) * stride;
@@ -27,14 +45,25 @@ __global__ void __launch_bounds__(kThreads)
     }
     most = max(most, magnitude_of(static_cast<const X*>(p.x)[at]));
   }
-  __shared__ u32 of_warp[kThreads / 32];
-  most = __reduce_max_sync(0xffffffffu, most);
-  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = most;
-  __syncthreads();
-  if (threadIdx.x > 0) return;
-  for (int w = 1; w < kThreads / 32; ++w) most = max(most, of_warp[w]);
+  most = largest_of_box<kTogether>(most);
+  if (threadIdx.x % kTogether > 0) return;
   const BoxScale s = scale_of(l.rule, amax_of_bits(most), p.amax ? *p.amax : 0, 0);
-  scales[blockIdx.x] = s.scale, p.scale_inv[blockIdx.x] = s.scale_inv;
+  scales[number] = s.scale, p.scale_inv[number] = s.scale_inv;
+}
+
+template <class X>
+void launch_box_scales(const BoxLaunch& l, const CastPointers& p, float* scales, cudaStream_t stream) {
+  i64 largest = 1;
+  for (int d = 0; d < l.dims; ++d) largest *= std::min(l.box[d], l.size[d]);
+  const auto with = [&]<int kTogether>() {
+    box_scale_kernel<X, kTogether><<<blocks_for(l.boxes * kTogether, kThreads), kThreads, 0, stream>>>(l, p, scales);
+  };
+  if (largest <= 32)
+    with.template operator()<1>();
+  else if (largest <= 1024)
+    with.template operator()<32>();
+  else
+    with.template operator()<kThreads>();
 }
 
 // From the seed, the sample's number and the other global indices, as in the CPU kernel.
@@ -72,7 +101,7 @@ __global__ void __launch_bounds__(kThreads)
 void launch(const BoxLaunch& l, const CastPointers& p, float* scales, const i64* numbers, cudaStream_t stream) {
   if (l.elements == 0) return;
   dispatch(l.x, [&]<class X>() {
-    box_scale_kernel<X><<<unsigned(l.boxes), kThreads, 0, stream>>>(l, p, scales);
+    launch_box_scales<X>(l, p, scales, stream);
     with_code(l.rule.format, [&]<CodeKind kFormat>() {
       box_cast_kernel<X, kFormat><<<blocks_for(l.elements, kThreads), kThreads, 0, stream>>>(l, p, scales, numbers);
     });
