@@ -8,6 +8,7 @@
 #include "optim/update.h"
 #include "passes/gradients.h"
 #include "passes/pass.h"
+#include "tests/error_of.h"
 #include "tests/harness/rank_set.h"
 #include "tests/passes/count_ops.h"
 
@@ -36,6 +37,23 @@ Type f64_type(Shape shape) {
 }
 
 }  // namespace
+
+TEST(Passes, what_breaks_a_graph_is_noticed) {
+  for (const bool tells : {true, false}) {
+    const auto spoil = [&](Graph& g) {
+      std::swap(g.nodes.front(), g.nodes.back());
+      return tells;
+    };
+    const auto nothing = [](Graph&) { return false; };
+    Graph g = training_graph(make_mesh({}));
+    const std::string error = error_of([&] {
+      run_passes(g, {{"first", nothing}, {"spoil", spoil}, {"last", nothing}});
+    });
+    EXPECT_TRUE(
+        error.starts_with(tells ? "after pass spoil: verify: node" : "after pass first, spoil, last: verify: node"))
+        << error;
+  }
+}
 
 TEST(Passes, unit_axes_and_their_relayouts_vanish) {
   Graph g = training_graph(make_mesh({}));
