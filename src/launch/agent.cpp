@@ -48,7 +48,7 @@ class SignalReader {
 class Agent {
  public:
   Agent(const Settings& settings, const NodePlace& place, const Worlds& worlds)
-      : ranks_(settings, place.ranks, Member::self(0).host) {
+      : ranks_(settings, place, Member::self(0).host) {
     const Rules rules{.nodes = place.nodes,
                       .max_restarts = settings.max_restarts,
                       .window_seconds = 60 * settings.restart_window_minutes,

@@ -14,7 +14,7 @@ using Takes = config::OtherFlag::Takes;
 
 constexpr const char* kElastic = "give the fewest nodes or ranks by --nnodes MIN:MAX or --min-ranks N";
 constexpr const char* kLayouts = "other layouts for fewer ranks are not built: only the data-parallel size changes";
-constexpr const char* kReplicas = "snapshots are not copied to other nodes: ranks of a lost node resume from disk";
+constexpr const char* kReplicas = "give the number of copies on other nodes by --snapshot-replicas N";
 constexpr const char* kNoService = "the agent of node 0 is the only rendezvous";
 
 const std::vector<config::OtherFlag>& others() {
@@ -23,7 +23,6 @@ const std::vector<config::OtherFlag>& others() {
       {.flag = "--elastic-layouts", .takes = Takes::one, .why = kLayouts},
       {.flag = "--spares", .takes = Takes::one, .why = "spare nodes are not built", .neutral = {"0"}},
       {.flag = "--wait-for-spare-seconds", .takes = Takes::one, .why = "spare nodes are not built"},
-      {.flag = "--snapshot-replicas", .takes = Takes::one, .why = kReplicas, .neutral = {"0"}},
       {.flag = "--snapshot-replicate", .why = kReplicas},
       {.flag = "--module", .why = "the ranks are commands of this program: give one, such as pretrain-gpt"},
       {.flag = "-m", .why = "the ranks are commands of this program: give one, such as pretrain-gpt"},
@@ -69,6 +68,9 @@ void check_values(const Settings& s) {
   check(s.min_progress_steps >= 1, "--min-progress-steps {}: want 1 or more", s.min_progress_steps);
   check(s.hang_seconds >= 0, "--hang-seconds {}: want 0 or more", s.hang_seconds);
   check(s.snapshot_steps >= 0, "--snapshot-steps {}: want 0 or more", s.snapshot_steps);
+  check(s.snapshot_replicas >= 0, "--snapshot-replicas {}: want 0 or more", s.snapshot_replicas);
+  check(s.snapshot_replicas == 0 || s.snapshot_steps > 0,
+        "--snapshot-replicas {} copies snapshots, and there are none: give --snapshot-steps", s.snapshot_replicas);
   check(s.min_ranks >= 0, "--min-ranks {}: want 0 or more", s.min_ranks);
   check(s.node_wait_seconds >= 0, "--node-wait-seconds {}: want 0 or more", s.node_wait_seconds);
   check_streams("--tee", s.tee);
@@ -129,6 +131,9 @@ void list_fields(Settings& s, config::FieldList& f) {
         "Iterations between snapshots of the ranks' state in the agent's host memory. They take twice the state's "
         "size. 0: no snapshots.")
       .shown_as("K");
+  f.add("snapshot-replicas", s.snapshot_replicas,
+        "The next N nodes hold a copy of each snapshot, so a run resumes from memory when a node is lost. 0: none.")
+      .shown_as("N");
   f.group("Output");
   f.add("log-dir", s.log_dir,
         "Write each rank's output also to files: DIR/RUN_ID/attempt_N/RANK/stdout.log and stderr.log.")

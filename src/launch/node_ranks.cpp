@@ -16,8 +16,14 @@
 
 namespace megalith::launch {
 
-NodeRanks::NodeRanks(const Settings& settings, int ranks, std::string host)
-    : settings_(settings), devices_(ranks), host_(std::move(host)), snapshots_(settings.snapshot_steps, ranks) {}
+NodeRanks::NodeRanks(const Settings& settings, const NodePlace& place, std::string host)
+    : settings_(settings),
+      devices_(place.ranks),
+      host_(std::move(host)),
+      snapshots_(settings.snapshot_steps, place.ranks) {
+  if (settings.snapshot_steps > 0 && place.nodes > 1)
+    server_.emplace(is_loopback(place.host) ? place.host : "", snapshots_);
+}
 
 NodeRanks::~NodeRanks() {
   kill_all();
@@ -41,6 +47,14 @@ void NodeRanks::start(const Order& order) {
   for (int r = 0; r < order.ranks; ++r) running_.push_back(start_rank(order, r, false));
 }
 
+SnapshotFds NodeRanks::lent_memory() const {
+  SnapshotFds lent = snapshots_.lent();
+  if (!server_) return lent;
+  lent.replicas = int(settings_.snapshot_replicas);
+  lent.server = server_->key();
+  return lent;
+}
+
 OutputWays NodeRanks::ways(int stream, const Order& order, int rank) const {
   OutputWays w{.to_console = settings_.tees(stream) || !settings_.redirects_to_file(stream)};
   if (settings_.tees(stream)) w.prefix = fmt::format("[rank{}]: ", rank);
@@ -55,10 +69,12 @@ NodeRanks::Rank NodeRanks::start_rank(const Order& order, int local_rank, bool s
   // The output of standby ranks is read after they take over.
   const OutputWays out = stands_by ? OutputWays{.to_console = false} : ways(STDOUT_FILENO, order, rank),
                    err = stands_by ? out : ways(STDERR_FILENO, order, rank);
+  const SnapshotFds lent = lent_memory();
   ChildCommand command{.words = settings_.command,
                        .variables = {},
-                       .lent = snapshots_.lent().fds,
+                       .lent = lent.fds,
                        .pipes_out = stands_by || settings_.tees(STDOUT_FILENO) || !out.file.empty()};
+  command.lent.insert(command.lent.end(), lent.copies.begin(), lent.copies.end());
   const bool is_own = command.words[0].find('/') == std::string::npos;
   if (is_own) command.words.insert(command.words.begin(), "megalith");
   const auto set = [&](const char* name, const auto& value) {
@@ -78,7 +94,7 @@ NodeRanks::Rank NodeRanks::start_rank(const Order& order, int local_rank, bool s
   if (settings_.standby) set("MEGALITH_HAS_STANDBY", 1);
   if (stands_by) set("MEGALITH_STANDBY", 1);
   if (!leaving_.empty()) set("MEGALITH_FORMER_PIDS", fmt::format("{}", fmt::join(leaving_, ",")));
-  if (settings_.snapshot_steps > 0) set("MEGALITH_SNAPSHOT_FDS", snapshots_.lent().text());
+  if (settings_.snapshot_steps > 0) set("MEGALITH_SNAPSHOT_FDS", lent.text());
   return {.rank = rank,
           .local_rank = local_rank,
           .generation = order.generation,

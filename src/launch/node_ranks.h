@@ -9,14 +9,17 @@
 #include "launch/launch_settings.h"
 #include "launch/lent_devices.h"
 #include "launch/messages.h"
+#include "launch/node_place.h"
 #include "launch/rank_output.h"
+#include "launch/slot_server.h"
 #include "launch/snapshot_memory.h"
 
 namespace megalith::launch {
 
 class NodeRanks {
  public:
-  NodeRanks(const Settings& settings, int ranks, std::string host);
+  // `place`: of this node.
+  NodeRanks(const Settings& settings, const NodePlace& place, std::string host);
   ~NodeRanks();  // kills the remaining ranks
 
   void start(const Order& order);
@@ -50,6 +53,7 @@ class NodeRanks {
   bool has_ended(Rank& rank, std::vector<Report>& reports);
   std::optional<int> wait_status(const Rank& rank);
   void bring_down(Rank& rank);
+  SnapshotFds lent_memory() const;
   OutputWays ways(int stream, const Order& order, int rank) const;
   // Standby ranks (node_standby.cpp).
   void keep_standby();
@@ -61,7 +65,8 @@ class NodeRanks {
   const Settings settings_;
   LentDevices devices_;
   const std::string host_;
-  const SnapshotMemory snapshots_;
+  SnapshotMemory snapshots_;
+  std::optional<SlotServer> server_;  // for ranks of other nodes
   std::list<Rank> running_;
   Order order_;  // the last start order
   std::list<Rank> standby_;

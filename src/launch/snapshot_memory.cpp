@@ -12,22 +12,49 @@
 
 namespace megalith::launch {
 
-SnapshotMemory::SnapshotMemory(i64 steps, int ranks) {
-  lent_.steps = steps;
-  for (int i = 0; steps > 0 && i < kSnapshotSlots * ranks; ++i) {
-    files_.emplace_back(memfd_create("megalith-snapshot", MFD_CLOEXEC));
-    check(bool(files_.back()), "--snapshot-steps: the system cannot create a memory file: {}", std::strerror(errno));
-    lent_.fds.push_back(files_.back().fd());
-  }
+SnapshotMemory::SnapshotMemory(i64 steps, int ranks) : steps_(steps), own_(steps > 0 ? kSnapshotSlots * ranks : 0) {
+  for (int i = 0; i < own_; ++i)
+    check(add(), "--snapshot-steps: the system cannot create a memory file: {}", std::strerror(errno));
 }
 
 // The system needs seconds to free tens of gigabytes, so each file has its own thread.
 SnapshotMemory::~SnapshotMemory() {
   try {
     in_parallel(int(files_.size()),
-                [&](int i) { [[maybe_unused]] const int status = ftruncate(lent_.fds[size_t(i)], 0); });
+                [&](int i) { [[maybe_unused]] const int status = ftruncate(files_[size_t(i)].fd(), 0); });
   } catch (const std::exception&) {  // no thread: the files are freed when the process exits
   }
+}
+
+bool SnapshotMemory::add() {
+  Socket file(memfd_create("megalith-snapshot", MFD_CLOEXEC));
+  if (!file) return false;
+  files_.push_back(std::move(file));
+  return true;
+}
+
+SnapshotFds SnapshotMemory::lent() const {
+  const std::lock_guard hold(lock_);
+  SnapshotFds s{.steps = steps_};
+  for (int i = 0; i < int(files_.size()); ++i) (is_copy(i) ? s.copies : s.fds).push_back(files_[size_t(i)].fd());
+  return s;
+}
+
+int SnapshotMemory::file(int index) const {
+  const std::lock_guard hold(lock_);
+  return index < 0 || index >= int(files_.size()) ? -1 : files_[size_t(index)].fd();
+}
+
+int SnapshotMemory::copies_of(int rank) {
+  const std::lock_guard hold(lock_);
+  const auto [it, added] = copies_.emplace(rank, int(files_.size()));
+  for (int i = 0; added && i < kSnapshotSlots; ++i)
+    if (!add()) {
+      files_.resize(size_t(it->second));
+      copies_.erase(it);
+      return -1;
+    }
+  return it->second;
 }
 
 }  // namespace megalith::launch

@@ -1,8 +1,5 @@
 #include "resume/agreed_snapshot.h"
 
-#include <sys/stat.h>
-
-#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,7 +8,7 @@
 #include "base/log.h"
 #include "base/one_line.h"
 #include "ckpt/formats.h"
-#include "comm/member.h"
+#include "resume/found_snapshots.h"
 #include "resume/snapshot_tensors.h"
 #include "resume/snapshots.h"
 
@@ -21,87 +18,14 @@ namespace {
 
 using nlohmann::json;
 
-// The content of a slot, as read by the rank that verifies it.
-struct FoundSnapshot {
-  size_t slot = 0;
-  i64 iteration = -1;
-  SnapshotMark mark{};
+std::string text_of(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+// The snapshot that this rank has opened, or why not.
+struct Opened {
+  std::vector<Snapshot> snapshots;
   std::string problem{};
+  bool is_enough = false;  // to resume from
 };
-
-struct RankFinds {
-  std::string node;
-  std::vector<FoundSnapshot> slots;
-};
-
-// Identifies the node: two open memory files of a host never have the same inode number.
-std::string node_key(const SnapshotFds& lent) {
-  struct stat s {};
-  if (lent.fds.empty() || fstat(lent.fds[0], &s) != 0) return {};
-  return fmt::format("{} {} {}", Member::self(0).host, u64(s.st_dev), u64(s.st_ino));
-}
-
-std::vector<FoundSnapshot> look_at_share(const SnapshotFds& lent, const Place& place) {
-  std::vector<FoundSnapshot> found;
-  for (size_t i = 0; i < lent.fds.size(); ++i) {
-    if (!is_own_share(i, place)) continue;
-    FoundSnapshot f{.slot = i};
-    try {
-      const auto s = read_snapshot(lent.fds[i]);
-      if (!s) continue;
-      f.iteration = s->account.manifest.iteration, f.mark = snapshot_mark(s->account.manifest);
-    } catch (const std::exception& e) {
-      f.problem = one_line(e);
-    }
-    found.push_back(std::move(f));
-  }
-  return found;
-}
-
-std::string text_of(const RankFinds& finds) {
-  json list = json::array();
-  for (const FoundSnapshot& f : finds.slots)
-    list.push_back({f.slot, f.iteration, f.mark.start, f.mark.rank, f.mark.world, f.mark.is_whole, f.mark.elements,
-                    f.mark.layout, f.problem});
-  return json{{"node", finds.node}, {"slots", list}}.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-RankFinds finds_from(const std::string& text) {
-  const json j = json::parse(text);
-  RankFinds finds{.node = j["node"], .slots = {}};
-  for (const json& f : j["slots"]) finds.slots.push_back({f[0], f[1], {f[2], f[3], f[4], f[5], f[6], f[7]}, f[8]});
-  return finds;
-}
-
-// All snapshots of one iteration and run, keyed by the rank that made them: its node and slot.
-struct Moment {
-  SnapshotMark mark;
-  std::map<int, std::pair<std::string, size_t>> by_rank;
-
-  bool is_complete() const { return int(by_rank.size()) == mark.world; }
-  bool is_on(const std::string& node) const {
-    return std::ranges::all_of(by_rank, [&](const auto& made) { return made.second.first == node; });
-  }
-};
-
-// The slots that this rank reads. is_enough: they certainly hold all tensors that it needs.
-struct Choice {
-  std::vector<size_t> slots;
-  bool is_enough = false;
-};
-
-Choice choose_slots(const Moment& m, const std::vector<RankFinds>& all, int rank, const std::string& layout) {
-  const std::string& node = all[size_t(rank)].node;
-  if (m.is_complete() && m.mark.is_whole && m.mark.world == int(all.size()) && m.mark.layout == layout) {
-    bool all_near = true;
-    for (const auto& [r, made] : m.by_rank) all_near = all_near && made.first == all[size_t(r)].node;
-    if (all_near) return {{m.by_rank.at(rank).second}, true};
-  }
-  Choice c{.slots = {}, .is_enough = m.is_complete() && m.is_on(node)};
-  for (const auto& [_, made] : m.by_rank)
-    if (made.first == node) c.slots.push_back(made.second);
-  return c;
-}
 
 // Number of state elements in these snapshots, each counted once: two blocks of one save are equal or disjoint.
 i64 elements_in(const std::vector<Snapshot>& snapshots) {
@@ -114,38 +38,89 @@ i64 elements_in(const std::vector<Snapshot>& snapshots) {
   return elements;
 }
 
-struct Opened {
-  std::vector<Snapshot> snapshots;
-  std::string problem{};
-  bool is_enough = false;  // to resume from
-};
+// The search of one rank among the snapshots of one moment.
+class Search {
+ public:
+  Search(const SnapshotFds& lent, Ranks& ranks, const RankFinds& own, ComparedSnapshots& compared)
+      : lent_(lent), ranks_(ranks), own_(own), compared_(compared) {}
 
-// Each rank verifies every byte of a share of its node's slots. Verified data is near the rank, so it reads this data
-// fastest.
-Opened open_moment(const SnapshotFds& lent, i64 iteration, const Moment& m, const std::vector<RankFinds>& all,
-                   Ranks& ranks, const std::string& layout, ComparedSnapshots& compared) {
-  Opened o;
-  const std::string& node = all[size_t(ranks.rank())].node;
-  try {
-    std::map<size_t, Snapshot> near;
-    for (const auto& [_, made] : m.by_rank) {
-      if (made.first != node || !is_own_share(made.second, ranks.place())) continue;
-      if (auto s = compared.take(made.second, iteration)) near.emplace(made.second, std::move(*s));
+  // Collective. Each node verifies every byte of its slots that are to be read. Damaged ones are no longer holders.
+  // Returns what is wrong with the first of them.
+  std::string verify(Moment& m) {
+    std::string problem;
+    near_.clear();
+    for (bool goes_on = true; goes_on;) {
+      json damaged = json::array();
+      for (const auto& [_, holders] : m.by_rank) {
+        if (holders.empty() || holders[0].node != own_.node || near_.contains(holders[0].slot)) continue;
+        if (!is_own_share(holders[0].slot, ranks_.place())) continue;
+        if (std::string why = verify_slot(holders[0].slot, m.iteration); !why.empty())
+          damaged.push_back({own_.node, holders[0].slot, why});
+      }
+      goes_on = false;
+      for (const std::string& text : ranks_.all_gather(text_of(damaged)))
+        for (const json& d : json::parse(text)) {
+          goes_on = true;
+          if (problem.empty()) problem = d[2];
+          for (auto& [_, holders] : m.by_rank)
+            std::erase_if(holders, [&](const Holder& h) { return h.node == d[0] && h.slot == d[1]; });
+        }
     }
-    const Choice choice = choose_slots(m, all, ranks.rank(), layout);
-    for (const size_t slot : choice.slots) {
-      const auto known = near.find(slot);
-      auto s = known != near.end() ? std::optional(known->second) : read_snapshot(lent.fds[slot]);
-      check(s.has_value(), "a snapshot in memory disappeared during a read: start the run again");
-      o.snapshots.push_back(std::move(*s));
-    }
-    // Snapshots of lost nodes are not needed if the others hold the whole state.
-    o.is_enough = choice.is_enough || (m.mark.elements > 0 && elements_in(o.snapshots) == m.mark.elements);
-  } catch (const std::exception& e) {
-    o.problem = one_line(e);
+    return problem;
   }
-  return o;
-}
+
+  Opened open(const Moment& m, const std::string& layout) const {
+    Opened o;
+    try {
+      const bool is_same =
+          m.is_complete() && m.mark.is_whole && m.mark.world == ranks_.size() && m.mark.layout == layout;
+      std::vector<Holder> near, far;
+      for (const auto& [rank, holders] : m.by_rank)
+        if (!holders.empty() && (!is_same || rank == ranks_.rank()))
+          (holders[0].node == own_.node ? near : far).push_back(holders[0]);
+      for (const Holder& h : near) add(o, open_near(h));
+      // Snapshots of other nodes are not needed if this node holds the whole state.
+      o.is_enough = m.mark.elements > 0 && elements_in(o.snapshots) == m.mark.elements;
+      if (o.is_enough) return o;
+      for (const Holder& h : far) add(o, open_far(h));
+      o.is_enough = m.is_complete() || (m.mark.elements > 0 && elements_in(o.snapshots) == m.mark.elements);
+    } catch (const std::exception& e) {
+      o.problem = one_line(e);
+    }
+    return o;
+  }
+
+ private:
+  std::string verify_slot(size_t slot, i64 iteration) {
+    try {
+      if (auto s = compared_.take(slot, iteration)) near_.emplace(slot, std::move(*s));
+    } catch (const std::exception& e) {
+      return one_line(e);
+    }
+    return {};
+  }
+
+  // Verified data is near the rank, so it reads this data fastest.
+  std::optional<Snapshot> open_near(const Holder& h) const {
+    const auto known = near_.find(h.slot);
+    return known != near_.end() ? std::optional(known->second) : read_snapshot(lent_.fd(h.slot));
+  }
+
+  static std::optional<Snapshot> open_far(const Holder& h) {
+    return read_far_snapshot(std::make_shared<const FarSlot>(SlotServerPlace::from_text(h.server), int(h.slot)));
+  }
+
+  static void add(Opened& o, std::optional<Snapshot> s) {
+    check(s.has_value(), "a snapshot in memory disappeared during a read: start the run again");
+    o.snapshots.push_back(std::move(*s));
+  }
+
+  const SnapshotFds& lent_;
+  Ranks& ranks_;
+  const RankFinds& own_;
+  ComparedSnapshots& compared_;
+  std::map<size_t, Snapshot> near_;
+};
 
 AnyCheckpoint as_checkpoint(std::vector<Snapshot> snapshots) {
   AnyCheckpoint c{
@@ -168,27 +143,22 @@ std::optional<AnyCheckpoint> agreed_snapshot(const Options& options, Ranks& rank
                                              ComparedSnapshots* ahead) {
   const SnapshotFds lent = SnapshotFds::from([](const char* name) -> const char* { return std::getenv(name); });
   if (lent.steps == 0) return {};
-  std::vector<RankFinds> all;
-  for (const std::string& text : ranks.all_gather(text_of({node_key(lent), look_at_share(lent, ranks.place())})))
-    all.push_back(finds_from(text));
-  std::map<std::pair<i64, std::string>, Moment> moments;
+  const std::vector<RankFinds> all = find_snapshots(lent, ranks);
   std::string problem;
   for (const RankFinds& finds : all)
-    for (const FoundSnapshot& f : finds.slots) {
+    for (const FoundSnapshot& f : finds.slots)
       if (problem.empty()) problem = f.problem;
-      if (!f.problem.empty() || f.iteration <= after) continue;
-      Moment& m = moments[{f.iteration, f.mark.start}];
-      m.mark = f.mark;
-      m.by_rank[f.mark.rank] = {finds.node, f.slot};
-    }
   std::optional<ComparedSnapshots> now;
-  ComparedSnapshots& compared = ahead ? *ahead : now.emplace(lent, ranks.place());
-  for (auto m = moments.rbegin(); m != moments.rend(); ++m) {
-    Opened o = open_moment(lent, m->first.first, m->second, all, ranks, layout_key(options), compared);
-    const std::string damage = first_of(ranks.all_gather(o.problem));
+  Search search(lent, ranks, all[size_t(ranks.rank())], ahead ? *ahead : now.emplace(lent, ranks.place()));
+  std::vector<Moment> moments = moments_of(all, after);
+  for (Moment& m : moments) {
+    const std::string damage = search.verify(m);
+    Opened o = search.open(m, layout_key(options));
+    const std::string why = first_of(ranks.all_gather(o.problem));
     const std::string lack = first_of(ranks.all_gather(o.is_enough ? "" : "it is not complete"));
-    if (problem.empty()) problem = damage;
-    if (!damage.empty() || !lack.empty()) continue;
+    for (const std::string& w : {damage, why})
+      if (problem.empty()) problem = w;
+    if (!why.empty() || !lack.empty()) continue;
     if (!problem.empty()) log::warn("[load] a snapshot is skipped: {}", problem);
     return as_checkpoint(std::move(o.snapshots));
   }

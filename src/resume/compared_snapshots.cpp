@@ -15,8 +15,8 @@ void ComparedSnapshots::begin() {
   if (!lent_.fds.empty()) work_ = std::async(std::launch::async, [this] { return compare(); });
 }
 
-// Reads only the newest snapshot, which is usually the one that the start uses. agreed_snapshot() reports unreadable
-// ones.
+// Reads only the newest snapshot, which is usually the one that the start uses, and no copies of other nodes.
+// agreed_snapshot() reports unreadable ones.
 std::map<size_t, ComparedSnapshots::Seen> ComparedSnapshots::compare() const {
   std::map<size_t, Seen> found;
   i64 newest = -1;
@@ -47,7 +47,7 @@ std::optional<Snapshot> ComparedSnapshots::take(size_t slot, i64 iteration) {
     if (!seen.damage.empty()) throw DamagedCheckpoint(seen.damage);
     return seen.snapshot;
   }
-  auto s = read_snapshot(lent_.fds[slot]);
+  auto s = read_snapshot(lent_.fd(slot));
   if (!s || s->account.manifest.iteration != iteration) return {};
   check_snapshot(*s, snapshot_threads(place_));
   return s;

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <limits>
 
 #include "base/in_parallel.h"
 #include "base/parse_count.h"
@@ -79,11 +80,16 @@ class SlotMemory {
   throw DamagedCheckpoint("a snapshot in memory is damaged: " + what);
 }
 
-ManifestFile account_in(std::span<const std::byte> all, const SlotHead& head) {
-  const i64 size = i64(all.size());
+// Where `size` bytes are, as the head says. False: no snapshot.
+bool is_finished(const SlotHead& head, i64 size) {
+  if (head.magic == 0 && head.own_sum == 0) return false;
+  if (head.magic != SlotHead::kMagic || head.own_sum != head.sum()) fail_damaged("its head");
   if (head.account_at < kSlotLine || head.account_at > size || head.account_bytes > size - head.account_at)
     fail_damaged("its manifest is outside of the slot");
-  const std::span bytes = all.subspan(size_t(head.account_at), size_t(head.account_bytes));
+  return true;
+}
+
+ManifestFile account_from(std::span<const std::byte> bytes, const SlotHead& head) {
   if (xxh64(bytes) != head.account_sum) fail_damaged("its manifest");
   return parse_manifest({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "a snapshot", false);
 }
@@ -235,10 +241,33 @@ std::optional<Snapshot> read_snapshot(int fd) {
   const std::span all = view->bytes();
   if (all.size() < sizeof head) return {};
   std::memcpy(&head, all.data(), sizeof head);
-  if (head.magic == 0 && head.own_sum == 0) return {};
-  if (head.magic != SlotHead::kMagic || head.own_sum != head.sum()) fail_damaged("its head");
-  ManifestFile account = account_in(all, head);
+  if (!is_finished(head, i64(all.size()))) return {};
+  ManifestFile account = account_from(all.subspan(size_t(head.account_at), size_t(head.account_bytes)), head);
   return Snapshot{std::move(account), std::move(view)};
+}
+
+std::optional<Snapshot> read_far_snapshot(std::shared_ptr<const FarSlot> slot) {
+  SlotHead head;
+  slot->read(0, std::as_writable_bytes(std::span(&head, 1)));
+  constexpr i64 kNoLimit = std::numeric_limits<i64>::max(), kMostOfAccount = i64{1} << 32;
+  if (!is_finished(head, kNoLimit)) return {};
+  if (head.account_bytes > kMostOfAccount) fail_damaged("its manifest");
+  std::vector<std::byte> account(size_t(head.account_bytes));
+  slot->read(head.account_at, account);
+  return Snapshot{account_from(account, head), nullptr, std::move(slot)};
+}
+
+void copy_snapshot(int fd, SlotLink& to, int file) {
+  const SnapshotView view(fd);
+  SlotHead head;
+  const std::span all = view.bytes();
+  check(all.size() >= sizeof head, "there is no snapshot to copy");
+  std::memcpy(&head, all.data(), sizeof head);
+  check(is_finished(head, i64(all.size())), "there is no snapshot to copy");
+  const SlotHead none;
+  to.write(file, 0, std::as_bytes(std::span(&none, 1)));
+  to.write(file, sizeof head, all.subspan(sizeof head, size_t(head.account_at + head.account_bytes) - sizeof head));
+  to.write(file, 0, std::as_bytes(std::span(&head, 1)));
 }
 
 }  // namespace megalith

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "ckpt/native/checkpoint_layout.h"
+#include "comm/slot_client.h"
 
 namespace megalith {
 
@@ -28,9 +29,11 @@ class SnapshotView {
   std::span<const std::byte> bytes_;
 };
 
+// Its data is in this node's memory, or far: in that of another node.
 struct Snapshot {
   ManifestFile account;
   std::shared_ptr<const SnapshotView> view;
+  std::shared_ptr<const FarSlot> far{};
 };
 
 // Allocates this many bytes for an empty slot, because the first write would take long. Error if memory is short.
@@ -39,7 +42,10 @@ void make_slot_room(int fd, i64 bytes, int threads, const std::atomic<bool>& is_
 void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor> tensors, int threads = 1);
 // Empty if the slot has no complete snapshot. DamagedCheckpoint if the checksum of its head or manifest is wrong.
 std::optional<Snapshot> read_snapshot(int fd);
-// DamagedCheckpoint if a checksum of its data is wrong.
+std::optional<Snapshot> read_far_snapshot(std::shared_ptr<const FarSlot> slot);
+// Writes a copy of a slot that holds a snapshot. Until it returns the copy holds none.
+void copy_snapshot(int fd, SlotLink& to, int file);
+// DamagedCheckpoint if a checksum of its data is wrong. Only for data in this node's memory.
 void check_snapshot(const Snapshot& snapshot, int threads = 1);
 
 }  // namespace megalith

@@ -29,9 +29,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSnapshotKey = "snapshot";  // key in the training state
-constexpr std::string_view kBusy = "...";         // from a rank that still writes its previous snapshot
-constexpr std::string_view kPinning = "..";       // from a rank whose host memory is not pinned yet
+constexpr const char* kSnapshotKey = "snapshot";   // key in the training state
+constexpr std::string_view kBusy = "...";          // from a rank that still writes its previous snapshot
+constexpr std::string_view kPinning = "..";        // from a rank whose host memory is not pinned yet
+constexpr std::string_view kNoCopy = "no copy: ";  // from a rank whose snapshot has no copy on another node
 
 void mark_snapshot(Manifest& manifest, const SnapshotMark& mark) {
   json state = json::parse(manifest.state_json);
@@ -78,20 +79,23 @@ Snapshots::Snapshots(const Options& options, const ModelState& model, Ranks& ran
     for (int i = 0; begun && i < kSnapshotSlots; ++i)
       if (const auto s = read_snapshot(own_slot(i)); s && s->account.manifest.iteration == *begun) next_ = 1 - i;
   });
+  copies_.emplace(lent_, ranks, begun);
 }
 
 // Fails before the run starts if the host lacks memory.
 void Snapshots::check_room(bool has_slots) const {
   const StateBlocks blocks(model_, share_, false);
-  const i64 slots = kSnapshotSlots * blocks.written(), copy = model_.on_host() ? 0 : blocks.bytes();
+  const i64 slots = kSnapshotSlots * blocks.written() * (1 + lent_.replicas),
+            copy = model_.on_host() ? 0 : blocks.bytes();
   const i64 needed = (has_slots ? 0 : slots) + copy, there = available_host_bytes() / ranks_.place().local_size;
   check(needed <= there,
         "--snapshot-steps: the snapshots of a rank need {} MiB of host memory, but {} MiB are free for each rank: "
         "leave the flag out",
         needed >> 20, there >> 20);
   if (ranks_.rank() > 0) return;
-  log::say("  a snapshot every {} iterations: {:.1f} MiB of host memory for the two slots of a rank{}", lent_.steps,
+  log::say("  a snapshot every {} iterations: {:.1f} MiB of host memory for the two slots of a rank{}{}", lent_.steps,
            double(slots) / (1 << 20),
+           lent_.replicas == 0 ? "" : fmt::format(" and their copies on {} other nodes", lent_.replicas),
            copy == 0 ? "" : fmt::format(", {:.1f} MiB pinned for copies from the device", double(copy) / (1 << 20)));
 }
 
@@ -136,9 +140,20 @@ void Snapshots::free_idle(int made) const {
   if (made != kSnapshotSlots || ranks_.place().local_rank > 0) return;
   for (size_t i = size_t(kSnapshotSlots * ranks_.place().local_size); i < lent_.fds.size(); ++i)
     if (ftruncate(lent_.fds[i], 0) != 0) log::warn("a rank's old snapshot cannot be freed: {}", std::strerror(errno));
+  free_old_copies();
 }
 
-void Snapshots::write(const Manifest& manifest, int fd) const {
+// Each slot in use has a snapshot of this start by now, or none while one is written.
+void Snapshots::free_old_copies() const {
+  for (const int fd : lent_.copies) try {
+      if (const auto s = read_snapshot(fd); !s || snapshot_mark(s->account.manifest).start == start_) continue;
+      check(ftruncate(fd, 0) == 0, "{}", std::strerror(errno));
+    } catch (const std::exception& e) {
+      log::warn("an old copy of a snapshot cannot be freed: {}", one_line(e));
+    }
+}
+
+void Snapshots::write(const Manifest& manifest, int fd, int turn_of_copies) {
   const double began = steady_seconds();
   blocks_->wait();
   const double copied = steady_seconds();
@@ -147,6 +162,11 @@ void Snapshots::write(const Manifest& manifest, int fd) const {
   if (o_.train.log_level == LogLevel::debug)
     log::say("  the snapshot of iteration {} is in memory: {:.2f} s to copy it from the device, {:.2f} s to write it",
              manifest.iteration, copied - began, steady_seconds() - copied);
+  try {
+    copies_->write(fd, turn_of_copies);
+  } catch (const std::exception& e) {
+    error_ = std::string(kNoCopy) + one_line(e);
+  }
   // Allocates the other slot now, because allocation during the pinning of host memory would slow both down. An error
   // is ignored here: the next write to the slot reports it.
   for (int i = 0; i < kSnapshotSlots && !model_.on_host(); ++i) try {
@@ -166,12 +186,24 @@ void Snapshots::finish() {
   blocks_.reset();
 }
 
+// An empty text, or one of a missing copy: the snapshot itself is there.
+static bool is_made(const std::string& error) { return error.empty() || error.starts_with(kNoCopy); }
+
+void Snapshots::warn_of(const std::vector<std::string>& errors) {
+  const auto failed = std::ranges::find_if_not(errors, is_made);
+  if (failed != errors.end())
+    return log::warn("a snapshot failed (rank {}: {}); the previous one stays", failed - errors.begin(), *failed);
+  const auto lone = std::ranges::find_if(errors, [](const std::string& e) { return !e.empty(); });
+  if (lone == errors.end() || std::exchange(has_warned_of_copies_, true)) return;
+  log::warn("a snapshot of rank {} has no copy on another node ({}): it is lost with its node", lone - errors.begin(),
+            lone->substr(kNoCopy.size()));
+}
+
 void Snapshots::take(const RunProgress& progress, const Schedules& schedules) {
   // Training does not wait: if the previous snapshot is still in progress, this one is skipped.
   const bool is_busy = work_.valid() && work_.wait_for(std::chrono::seconds(0)) == std::future_status::timeout;
   if (!is_busy) finish();
   constexpr double kToPin = 0.2;  // seconds: enough to pin a small state after the first step
-  std::string what;
   const std::vector<std::string> errors = ranks_.all_gather(is_busy            ? std::string(kBusy)
                                                             : has_room(kToPin) ? error_
                                                                                : std::string(kPinning));
@@ -179,12 +211,9 @@ void Snapshots::take(const RunProgress& progress, const Schedules& schedules) {
                                   std::pair(kPinning, "its host memory is not pinned yet")})
     if (std::ranges::find(errors, kind) != errors.end())
       return log::say("  no snapshot of iteration {}: {}", progress.state.iteration, why);
-  for (size_t r = 0; r < errors.size() && what.empty(); ++r)
-    if (!errors[r].empty()) what = fmt::format("rank {}: {}", r, errors[r]);
-  if (!what.empty())
-    log::warn("a snapshot failed ({}); the previous one stays", what);
-  else if (has_written_)
-    next_ = 1 - next_, free_idle(++made_);
+  warn_of(errors);
+  if (has_written_ && std::ranges::all_of(errors, is_made)) next_ = 1 - next_, free_idle(++made_);
+  if (has_written_ && std::ranges::all_of(errors, &std::string::empty)) ++copied_;
   error_.clear();
   has_written_ = true;
   Manifest manifest = manifest_of(o_, progress, schedules);
@@ -195,7 +224,9 @@ void Snapshots::take(const RunProgress& progress, const Schedules& schedules) {
   try {
     blocks_.emplace(model_, share_, !model_.on_host());
     const auto how = model_.on_host() ? std::launch::deferred : std::launch::async;
-    work_ = std::async(how, [this, manifest = std::move(manifest), fd = own_slot(next_)] { write(manifest, fd); });
+    work_ = std::async(how, [this, manifest = std::move(manifest), fd = own_slot(next_), turn = copied_] {
+      write(manifest, fd, turn);
+    });
   } catch (const std::exception& e) {
     error_ = one_line(e);
   }

@@ -10,6 +10,7 @@
 #include "comm/ranks.h"
 #include "comm/snapshot_fds.h"
 #include "resume/checkpointing.h"
+#include "resume/snapshot_copies.h"
 #include "state/state_blocks.h"
 
 namespace megalith {
@@ -47,9 +48,11 @@ class Snapshots {
   int own_slot(int i) const;
   void check_room(bool has_slots) const;
   void free_idle(int made) const;
+  void free_old_copies() const;
+  void warn_of(const std::vector<std::string>& errors);
   bool has_room(double seconds) const;  // whether host memory is pinned; waits at most this long
   void say_settled();
-  void write(const Manifest& manifest, int fd) const;
+  void write(const Manifest& manifest, int fd, int turn_of_copies);
 
   const Options& o_;
   const ModelState& model_;
@@ -57,12 +60,15 @@ class Snapshots {
   const SnapshotFds lent_;
   StateShare share_;
   std::string start_;
-  int next_ = 0;  // the slot of the next snapshot
-  int made_ = 0;  // number of snapshots that all ranks completed
+  int next_ = 0;    // the slot of the next snapshot
+  int made_ = 0;    // number of snapshots that all ranks completed
+  int copied_ = 0;  // number of those whose copies on other nodes are complete
   bool has_written_ = false, has_asked_room_ = false;
   std::optional<double> settles_since_;  // time on the steady clock
   std::atomic<bool> is_over_ = false;
   std::optional<StateBlocks> blocks_;
+  std::optional<SnapshotCopies> copies_;
+  bool has_warned_of_copies_ = false;
   std::future<void> work_;
   std::string error_;  // of the previous snapshot
 };

@@ -45,9 +45,10 @@ class Elastic : public LaunchedTraining {
   }
   LaunchRun& node(int rank, const std::string& more) {
     const std::string endpoint = "127.0.0.1:" + std::to_string(held_.port);
-    return start({"--nnodes", "2:4", "--node-rank", std::to_string(rank), "--rdzv-endpoint", endpoint,
-                  "--nproc-per-node", "1", "--node-wait-seconds", "2", "--snapshot-steps", "2"},
-                 command("elastic", more));
+    return start(
+        {"--nnodes", "2:4", "--node-rank", std::to_string(rank), "--rdzv-endpoint", endpoint, "--nproc-per-node", "1",
+         "--node-wait-seconds", "2", "--snapshot-steps", "2", "--snapshot-replicas", std::to_string(replicas_)},
+        command("elastic", more));
   }
   int done() const {
     const auto all = metrics_in(*this / "elastic.jsonl");
@@ -100,6 +101,7 @@ class Elastic : public LaunchedTraining {
   }
 
   const Listener held_ = hold_port("127.0.0.1");
+  int replicas_ = 0;
   Ended one_;
 };
 
@@ -116,6 +118,15 @@ TEST_F(Elastic, GoesOnFromTheDiskWhereALostNodeHadTheRest) {
   const std::string more = "--use-distributed-optimizer --save-interval 3 --most-recent-k 2";
   lose_and_get_back(more);
   EXPECT_EQ(count_of(one_.out, "resumes from the snapshot"), 0) << one_.out << one_.err;
+  expect_same_losses(more);
+}
+
+// Another node has a copy of the lost part, and the ranks read it from there for their new layout.
+TEST_F(Elastic, GoesOnFromCopiesOnOtherNodes) {
+  replicas_ = 1;
+  const std::string more = "--use-distributed-optimizer --save-interval 1000000";
+  lose_and_get_back(more);
+  EXPECT_EQ(count_of(one_.out, "resumes from the snapshot"), 2) << one_.out << one_.err;
   expect_same_losses(more);
 }
 

@@ -121,5 +121,99 @@ TEST_F(LaunchedSnapshots, GoOnOverTwoNodes) {
   expect_same_end("whole", "nodes", 24);
 }
 
+// Two nodes whose snapshots have a copy on the other one.
+class SnapshotReplicas : public LaunchedSnapshots {
+ protected:
+  static constexpr int kIterations = 40;
+  LaunchRun& node(int rank, const std::vector<std::string>& more = {"--snapshot-replicas", "1"},
+                  int iterations = kIterations) {
+    std::vector<std::string> flags{"--nnodes",         "2",
+                                   "--node-rank",      std::to_string(rank),
+                                   "--rdzv-endpoint",  "127.0.0.1:" + std::to_string(held_.port),
+                                   "--nproc-per-node", "2",
+                                   "--snapshot-steps", "1"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return start(flags, pretrain("nodes", iterations, std::string(kNoSaves) + "--log-interval 1"));
+  }
+  void expect_undisturbed_end(int iterations = kIterations) {
+    const Ended whole = start({"--standalone", "--nproc-per-node", "4"}, pretrain("whole", iterations, kNoSaves)).end();
+    ASSERT_EQ(whole.code, 0) << whole.err;
+    expect_same_end("whole", "nodes", iterations);
+  }
+
+  const Listener held_ = hold_port("127.0.0.1");
+};
+
+// At any moment, again and again: also before the new node has a snapshot of its own.
+TEST_F(SnapshotReplicas, ReplaceALostNode) {
+  const int kills = number_from("MEGALITH_KILLS", 3), seed = number_from("MEGALITH_SEED", 7);
+  std::mt19937 random{unsigned(seed)};
+  LaunchRun& first = node(0, {"--snapshot-replicas", "1", "--max-restarts", "1000"}, 10 * (kills + 1));
+  int done = 4;
+  for (int k = 0; k < kills; ++k) {
+    LaunchRun& lost = node(1, {"--snapshot-replicas", "1"}, 10 * (kills + 1));
+    // Each other time new iterations are done first: three starts without one would end the launch.
+    const auto is_time = [&] {
+      return k % 2 == 1 ? count_of(first.out(), "resumes from the snapshot") >= k : has_done(first, done + 2);
+    };
+    ASSERT_TRUE(first.wait_until(is_time)) << k << first.err();
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 300));
+    kill(lost.pid(), SIGKILL);
+    lost.end();
+    while (has_done(first, done + 1)) ++done;
+  }
+  LaunchRun& second = node(1, {"--snapshot-replicas", "1"}, 10 * (kills + 1));
+  const Ended one = first.end(120 + 2 * kills), two = second.end();
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(two.code, 0) << two.err;
+  EXPECT_EQ(count_of(one.out, "resumes from the snapshot"), kills) << one.out << one.err;
+  EXPECT_TRUE(one.lines_with("resuming from disk").empty()) << one.err;
+  expect_undisturbed_end(10 * (kills + 1));
+}
+
+// The controller's node too. The node that is left has copies of its snapshots.
+TEST_F(SnapshotReplicas, ReplaceNodeZero) {
+  LaunchRun &lost = node(0), &second = node(1);
+  ASSERT_TRUE(lost.wait_until([&] { return has_done(lost, 6); })) << lost.err() << second.err();
+  kill(lost.pid(), SIGKILL);
+  LaunchRun& first = node(0);
+  const Ended one = first.end(), two = second.end();
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(two.code, 0) << two.err;
+  EXPECT_EQ(count_of(one.out, "resumes from the snapshot"), 1) << one.out << one.err;
+  expect_undisturbed_end();
+}
+
+TEST_F(SnapshotReplicas, StandInForDamagedSnapshots) {
+  LaunchRun &first = node(0), &second = node(1);
+  ASSERT_TRUE(first.wait_until([&] { return has_done(first, 6); })) << first.err() << second.err();
+  for (const pid_t rank : first.ranks()) kill(rank, SIGSTOP);
+  const std::vector<pid_t> ranks = second.ranks();
+  ASSERT_EQ(ranks.size(), 2u);
+  for (const pid_t rank : ranks) kill(rank, SIGSTOP);
+  EXPECT_EQ(damage_all(second.pid()), 8);  // its own, and its copies of those of the other node
+  kill(ranks[0], SIGKILL);
+  for (const pid_t rank : first.ranks()) kill(rank, SIGCONT);
+  kill(ranks[1], SIGCONT);
+  const Ended one = first.end(), two = second.end();
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(two.code, 0) << two.err;
+  EXPECT_NE(one.err.find("is not what was written"), std::string::npos) << one.err;
+  EXPECT_EQ(count_of(one.out, "resumes from the snapshot"), 1) << one.out << one.err;
+  expect_undisturbed_end();
+}
+
+// A node without a copy elsewhere takes its snapshots with it.
+TEST_F(SnapshotReplicas, AreNeededForALostNode) {
+  LaunchRun &first = node(0, {}), &lost = node(1, {});
+  ASSERT_TRUE(first.wait_until([&] { return has_done(first, 6); })) << first.err() << lost.err();
+  kill(lost.pid(), SIGKILL);
+  node(1, {});
+  const Ended one = first.end();
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(count_of(one.out, "resumes from the snapshot"), 0) << one.out << one.err;
+  EXPECT_EQ(one.lines_with("resuming from disk").size(), 1u) << one.err;
+}
+
 }  // namespace
 }  // namespace megalith::test
