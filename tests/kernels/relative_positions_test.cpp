@@ -1,7 +1,7 @@
 // Attention with a table of relative positions against its definition in float64, and the buckets against first
 // distances that Megatron's and Hugging Face's functions give.
-#include "base/threads.h"
 #include "ops/relative_positions.h"
+#include "base/threads.h"
 #include "tests/kernels/attention_case.h"
 
 namespace megalith::kernel_tests {
