@@ -39,9 +39,16 @@ struct Found {
   std::vector<i64> iterations{-1, -1};
   std::string said;
 };
+
+// The plan of all starts here: where they load from has no part in it.
+PlannedStep plan_of_starts() {
+  const Options o = options_for(2, "--use-distributed-optimizer --train-iters 4");
+  return plan_step(step_spec(o), *make_cpu_backend());
+}
+
 // `once_open`: called between opening and reading.
 Found start_in(
-    const std::string& first, const std::string& second, int iterations,
+    const std::string& first, const std::string& second, int iterations, const PlannedStep& step,
     const std::function<void()>& once_open = [] {}) {
   Found f;
   testing::internal::CaptureStdout();
@@ -50,7 +57,6 @@ Found start_in(
     const Options o = options_for(2, fmt::format("--use-distributed-optimizer --train-iters {} --load {}", iterations,
                                                  ranks.rank() ? second : first));
     const auto backend = make_cpu_backend(&ranks);
-    const PlannedStep step = plan_step(step_spec(o), *backend);
     const Coord coord = step.plan.mesh.coord(ranks.rank());
     const auto interpreter = backend->make_interpreter(step.plan, coord);
     ModelState model(step, *interpreter, coord);
@@ -85,12 +91,13 @@ TEST(Fallback, of_500_flipped_bits_each_is_found_and_named) {
   std::mt19937 random(20240607);
   int found = 0, in_tensors = 0;
   constexpr int kFlips = 500;
+  const PlannedStep step = plan_of_starts();
   for (int i = 0; i < kFlips; ++i) {
     const std::string& path = files[std::size_t(i) % files.size()];
     const std::size_t bit = random() % (fs::file_size(path) * 8);
     const std::string tensor = path.ends_with(".safetensors") ? tensor_at(path, i64(bit / 8)) : "";
     flip(path, bit);
-    const Found f = start_in(dir, dir, 4);
+    const Found f = start_in(dir, dir, 4, step);
     flip(path, bit);
     const bool is_latest = path.ends_with(".txt") && path.find("latest") != std::string::npos;
     const i64 expected = is_latest ? 4 : 2;  // without the latest file, the newest checkpoint
@@ -106,7 +113,7 @@ TEST(Fallback, of_500_flipped_bits_each_is_found_and_named) {
   fmt::print("{} of {} flipped bits found and named, {} of them in tensors, over {} files\n", found, kFlips, in_tensors,
              files.size());
   EXPECT_GT(in_tensors, kFlips / 4);
-  const Found whole = start_in(dir, dir, 4);
+  const Found whole = start_in(dir, dir, 4, step);
   EXPECT_EQ(whole.iterations, (std::vector<i64>{4, 4}));
   EXPECT_EQ(whole.said, "");
 }
@@ -122,12 +129,12 @@ TEST(Fallback, ranks_agree_on_one_that_is_whole_for_all) {
   };
   ASSERT_TRUE(fs::exists(a + "/iter_0000008/shard_00000.safetensors"));
   damage(a, 8, 0);
-  Found f = start_in(a, b, 8);
+  Found f = start_in(a, b, 8, plan_of_starts());
   EXPECT_EQ(f.iterations, (std::vector<i64>{6, 6}));
   EXPECT_NE(f.said.find("wrong checksum; tensor "), std::string::npos) << f.said;
   EXPECT_NE(f.said.find("; looking for an older one"), std::string::npos) << f.said;
   damage(b, 6, 1);  // the first common one is damaged for the second rank
-  f = start_in(a, b, 8);
+  f = start_in(a, b, 8, plan_of_starts());
   EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
   fs::remove_all(b);
   fs::create_directories(b);
@@ -148,16 +155,16 @@ TEST(Fallback, a_file_that_is_gone_or_cut_short_is_damage_for_all) {
   const std::string dir = (folder.path / "ck").string(), shard = dir + "/iter_0000006/shard_00001.safetensors";
   save_run(dir, 6);
   fs::copy(shard, folder.path / "kept");
-  Found f = start_in(dir, dir, 6, [&] { fs::resize_file(shard, 8000); });
+  Found f = start_in(dir, dir, 6, plan_of_starts(), [&] { fs::resize_file(shard, 8000); });
   EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
   EXPECT_NE(f.said.find(shard + " ends at byte 8000"), std::string::npos) << f.said;
   EXPECT_NE(f.said.find("; looking for an older one"), std::string::npos) << f.said;
   fs::remove(shard);
-  f = start_in(dir, dir, 6);
+  f = start_in(dir, dir, 6, plan_of_starts());
   EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
   EXPECT_NE(f.said.find("cannot open " + shard + ": No such file or directory"), std::string::npos) << f.said;
   fs::copy(folder.path / "kept", shard);
-  EXPECT_EQ(start_in(dir, dir, 6).iterations, (std::vector<i64>{6, 6}));
+  EXPECT_EQ(start_in(dir, dir, 6, plan_of_starts()).iterations, (std::vector<i64>{6, 6}));
 }
 
 // Whichever rank finds damage: each host has its own copy of the directory.
@@ -168,7 +175,7 @@ TEST(Fallback, a_file_that_is_gone_is_named_where_another_rank_lacks_it) {
   fs::copy(a, b, fs::copy_options::recursive);
   const std::string shard = b + "/iter_0000006/shard_00001.safetensors";
   fs::remove(shard);
-  const Found f = start_in(a, b, 6);
+  const Found f = start_in(a, b, 6, plan_of_starts());
   EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
   EXPECT_NE(f.said.find("rank 1 finds iteration 4 (cannot open " + shard +
                         ": No such file or directory: check the "
@@ -183,7 +190,7 @@ TEST(Fallback, ranks_whose_checkpoints_stay_apart_are_told) {
   const std::string dir = (folder.path / "ck").string();
   save_run(dir, 4);
   try {
-    start_in(dir + "/iter_0000004", dir + "/iter_0000002", 4);
+    start_in(dir + "/iter_0000004", dir + "/iter_0000002", 4, plan_of_starts());
     ADD_FAILURE() << "ranks begin at different iterations";
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("rank 0 finds iteration 4, rank 1 finds iteration 2: give all hosts the same"),
@@ -205,7 +212,7 @@ TEST(Resume, passes_over_settings_that_it_does_not_know) {
   manifest.insert(manifest.find(config) + config.size(), "\"old_flag\": [1, 2], \"other_flag\": null, ");
   sums.replace(sums.find(old_sum), old_sum.size(), fmt::format("{:016x}", xxh64(manifest)));
   write_file(place + "/manifest.json", manifest), write_file(place + "/checksums.txt", sums);
-  const Found f = start_in(dir, dir, 4);
+  const Found f = start_in(dir, dir, 4, plan_of_starts());
   EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4}));
   EXPECT_NE(f.said.find("unknown settings are ignored: old_flag, other_flag\n"), std::string::npos) << f.said;
   const Options o = options_for(1, "--train-iters 4 --finetune --load " + dir);
@@ -262,7 +269,7 @@ TEST(Fallback, ranks_verify_a_checkpoint_of_megatron_together) {
   // If their files differ, each rank verifies all of its own.
   EXPECT_EQ(errors_with(boxes(a).back(), b), first_finds);
   EXPECT_EQ(errors_with(boxes(b).front(), b), second_finds);
-  const Found whole = start_in(a, b, 2);
+  const Found whole = start_in(a, b, 2, plan_of_starts());
   EXPECT_EQ(whole.iterations, (std::vector<i64>{2, 2}));
 }
 
