@@ -4,12 +4,12 @@
 //   backward   gather of cotangents: weight gradients of the part before, and of the first product of the experts
 //              before
 //              gather of the tokens once more: the same, and the gradients of the experts' products
-//              sum of the weights' gradient: the sum of a rank's own rows
-//              sum of the tokens' gradient: the weight gradient of the experts' second product, which moves after it
-// The small sum starts before the large one. After it, the small sum's blocks would find all multiprocessors
-// occupied. For the second gather of tokens the norm's result is kept, although the norm's gradient could
-// rematerialize it (passes/rematerialize.cpp). The forward's sum overlaps with nothing, because its result is read
-// immediately. Results are the same to the bit.
+//              sums of the weights' and of the tokens' gradient: the sum of a rank's own rows, and the weight gradient
+//              of the experts' second product
+// So a rank that comes early computes a weight gradient while it waits for the others. The small sum starts before the
+// large one. The router's gradient needs the small sum, so it comes after that weight gradient. For the second gather
+// of tokens the norm's result is kept, although the norm's gradient could rematerialize it (passes/rematerialize.cpp).
+// The forward's sum overlaps with nothing, because its result is read immediately. Results are the same to the bit.
 #include <algorithm>
 #include <set>
 
@@ -103,8 +103,8 @@ class BesideTokens {
     return out;
   }
 
-  // The sum of the tokens' gradient comes first, then the router's gradient, then the experts' weight gradients. A
-  // small kernel lets the transfer start its blocks before a product takes all multiprocessors.
+  // The sum of the tokens' gradient comes first, then the experts' weight gradients, then the router's gradient. On a
+  // GPU these weight gradients leave multiprocessors for transfers (exec/cuda_needs/grouped_fits.h).
   void put_weights_behind(Value sum) {
     const size_t i = place(sum);
     const Node& n = g_.nodes[i];
@@ -116,8 +116,9 @@ class BesideTokens {
     if (weights.empty() && again.empty()) return;
     size_t to = i + 1;
     while (to < g_.nodes.size() && moves_tokens(g_.nodes[to])) ++to;
-    Indices moved = readers_of_sums(i + 1, to);
-    moved.insert(moved.end(), weights.begin(), weights.end());
+    Indices moved = weights;
+    const Indices readers = readers_of_sums(i + 1, to);
+    moved.insert(moved.end(), readers.begin(), readers.end());
     moved.insert(moved.end(), again.begin(), again.end());
     for (const size_t k : again)
       if (g_.nodes[k].op.get_if<GatherRows>()) rows_again_.push_back(g_.nodes[k].outs[0]);

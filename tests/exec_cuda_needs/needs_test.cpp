@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "exec/cuda_needs/grouped_fits.h"
+#include "exec/cuda_needs/lane_blocks.h"
+
 namespace megalith::cuda {
 
 namespace {
@@ -63,6 +66,21 @@ TEST(Needs, grouped_products_on_tensor_cores_take_a_ticket) {
   EXPECT_EQ(ask(16, DType::bf16, kAmpere), 0);
   EXPECT_EQ(ask(16, DType::f32, kHopper), 0);
   EXPECT_EQ(ask(12, DType::bf16, kHopper), 0);
+}
+
+TEST(Needs, weight_gradients_of_shared_experts_leave_multiprocessors_for_a_transfer) {
+  const auto taken = [](const char* spec, const Mesh& mesh, const GpuSizes& gpu) {
+    return grouped_multiprocessors({spec, DType::bf16}, {mesh, Coord{}, {}, {}, gpu});
+  };
+  const char *forward = "nh,emfh->nmf", *gradient = "nf,nh->efh";
+  const Mesh one = make_mesh({.dp = 4}), ep = make_mesh({.dp = 4, .ep = 4});
+  const Mesh etp = make_mesh({.tp_kv = 4, .ep = 1, .etp = 4});
+  for (const char* spec : {forward, gradient}) EXPECT_EQ(taken(spec, one, kHopper), 132) << spec;
+  for (const Mesh& mesh : {ep, etp}) {
+    EXPECT_EQ(taken(forward, mesh, kHopper), 132);
+    EXPECT_EQ(taken(gradient, mesh, kHopper), 132 - kLaneBlocks);
+  }
+  EXPECT_EQ(taken(gradient, ep, {16, 232448, 90, i64{10} << 30}), 8);  // a part of a GPU keeps half of its own
 }
 
 TEST(Needs, most_ops_take_none) {

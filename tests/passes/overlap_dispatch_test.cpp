@@ -51,12 +51,14 @@ TEST(OverlapDispatch, other_work_is_beside_what_goes_to_experts_and_back) {
   EXPECT_GE(count_of(cotangents, "gradient by einsum"), 1);
   EXPECT_EQ(count_of(cotangents, "gather_rows"), 1);
   EXPECT_EQ(count_of(cotangents, "gradient by grouped_product"), 1);
-  EXPECT_EQ(at["backward reduce_scatter weights"], (std::vector<std::string>{"combine_rows"}));
-  // A small op is between the sum and the experts' weight gradients. After layer 0, which has both, nothing follows.
+  // A weight gradient comes before what waits for a sum. Nothing comes after layer 0, which has both.
+  const std::string weights = "gradient by grouped_product";
+  EXPECT_EQ(at["backward reduce_scatter weights"], (std::vector<std::string>{"combine_rows", weights}));
   const auto& sum = at["backward reduce_scatter tokens"];
   ASSERT_GE(sum.size(), 2u);
-  EXPECT_EQ(sum[0], "route_grad");
-  EXPECT_EQ(count_of(sum, "gradient by grouped_product"), 2);
+  EXPECT_EQ(sum[0], weights);
+  EXPECT_EQ(sum[1], "route_grad");
+  EXPECT_EQ(count_of(sum, weights.c_str()), 2);
   // The tokens are for the first product: all other work of the experts' backward overlaps their gather.
   const auto& again = at["backward all_gather tokens again"];
   EXPECT_GE(count_of(again, "gradient by einsum"), 1);

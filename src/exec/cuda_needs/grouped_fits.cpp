@@ -1,6 +1,10 @@
 #include "exec/cuda_needs/grouped_fits.h"
 
+#include <algorithm>
 #include <limits>
+
+#include "exec/cuda_needs/lane_blocks.h"
+#include "mesh/groups.h"
 
 namespace megalith::cuda {
 
@@ -18,6 +22,11 @@ bool grouped_fits(const GroupedProduct& op, const LocalNode& node) {
   const bool some = s.experts > 0 && s.bound > 0 && s.out > 0 && s.in > 0;
   const i64 tiles = (s.experts + s.bound / 128) * (s.out / 128 + 1) * (s.sums ? s.in / 256 + 1 : 1);
   return some && s.out % 8 == 0 && s.in % 8 == 0 && s.bound < kMost && s.out < kMost && s.in < kMost && tiles < kMost;
+}
+
+int grouped_multiprocessors(const GroupedProduct& op, const LocalNode& node) {
+  const bool beside_transfers = op.sums_rows() && node.mesh.n({groups::expert, groups::expert_tensor}) > 1;
+  return beside_transfers ? std::max(node.gpu.sms - kLaneBlocks, node.gpu.sms / 2) : node.gpu.sms;
 }
 
 }  // namespace megalith::cuda

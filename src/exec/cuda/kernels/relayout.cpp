@@ -7,6 +7,7 @@
 #include "exec/cuda/comms.h"
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/kernels/box_copy.h"
+#include "exec/cuda/streams.h"
 #include "exec/cuda_needs/relayout_boxes.h"
 #include "exec/cuda_needs/supported.h"
 #include "mesh/pieces.h"
@@ -19,7 +20,11 @@ namespace {
 class Mover {
  public:
   Mover(const Relayout& op, const KernelContext& context)
-      : op_(op), dtype_(context.ins[0].dtype), size_(size_of(dtype_)), boxes_(op, context) {
+      : op_(op),
+        dtype_(context.ins[0].dtype),
+        size_(size_of(dtype_)),
+        boxes_(op, context),
+        line_(context.device.stream()) {
     if (const auto group = communicator_group_of(op, context.mesh, context.coord)) {
       what_ = describe(op, context.mesh, *group, context.tag);
       if (context.comms) comm_ = &context.comms->at(*group);
@@ -34,7 +39,7 @@ class Mover {
     if (n() > 1 && !is_local(op_.transfer))
       check(comm_ != nullptr, "a relayout between ranks on a single one: {}", what_);
     if (clears_) check_cuda(cudaMemsetAsync(a.outs[0], 0, size_t(boxes_.out_bytes), a.stream), "[relayout] zeros");
-    before_.run(a.ins[0], a.outs[0], a.workspace, a.stream);
+    pack(a);
     transfer(a);
     after_.run(a.ins[0], a.outs[0], a.workspace, a.stream);
   }
@@ -79,6 +84,7 @@ class Mover {
     if (boxes_.direct) return;
     for (int k = 0; k < n(); ++k)
       before_.add(boxes_.outgoing[k], size_, {Memory::in}, {Memory::workspace, k * boxes_.out_bytes});
+    if (op_.lane && !before_.empty()) packed_ = make_event();
   }
 
   struct Route {  // of a message
@@ -110,6 +116,15 @@ class Mover {
       }
     }
     after_.add(boxes_.incoming[boxes_.me], size_, {Memory::in}, {Memory::out});
+  }
+
+  // The parts of a sum on a lane are packed in line. On the lane the copies would wait for multiprocessors, because a
+  // product that overlaps the sum takes them first.
+  void pack(const Args& a) const {
+    if (!packed_) return before_.run(a.ins[0], a.outs[0], a.workspace, a.stream);
+    before_.run(a.ins[0], a.outs[0], a.workspace, line_);
+    check_cuda(cudaEventRecord(packed_.get(), line_), "[relayout] packing");
+    check_cuda(cudaStreamWaitEvent(a.stream, packed_.get()), "[relayout] packing");
   }
 
   void copy_all(const std::byte* from, std::byte* to, i64 bytes, cudaStream_t stream) const {
@@ -162,6 +177,8 @@ class Mover {
   bool clears_ = false;                  // the result is zero where nothing is copied to
   BoxCopyList before_, after_;           // the transfer
   std::vector<Route> sends_, receives_;  // of all-to-all
+  cudaStream_t line_;                    // the compute stream
+  Event packed_;                         // there, of a sum on a lane
 };
 
 }  // namespace

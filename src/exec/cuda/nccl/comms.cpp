@@ -11,14 +11,16 @@
 #include <mutex>
 #include <set>
 
+#include "exec/cuda_needs/lane_blocks.h"
+
 namespace megalith::cuda {
 
 namespace {
 
 // Blocks of a transfer. Each one takes 20 MiB, and a multiprocessor from concurrent work. In line there is no such
-// work, so it has as many as help. On a lane more blocks would be faster, but cost concurrent products more than they
-// gain (docs/notes/multi-gpu.md). Links between stages mostly wait, four links at a time.
-constexpr int kLineBlocks = 32, kLaneBlocks = 24, kLinkBlocks = 2;
+// work, so it has as many as help. On a lane (kLaneBlocks) more blocks would be faster, but cost concurrent products
+// more than they gain (docs/notes/multi-gpu.md). Links between stages mostly wait, four links at a time.
+constexpr int kLineBlocks = 32, kLinkBlocks = 2;
 constexpr int kOldest = NCCL_VERSION(2, 19, 1);
 
 std::string first_line(const char* text) {

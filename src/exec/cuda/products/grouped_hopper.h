@@ -6,7 +6,7 @@
 
 namespace megalith::cuda {
 
-// Of what grouped_fits() allows. `ticket`: an int of the workspace. sms: multiprocessors of the GPU.
+// Of what grouped_fits() allows. `ticket`: an int of the workspace. sms: multiprocessors that it takes.
 void launch_hopper(const GroupedLaunch& l, const GroupedBuffers& x, int* ticket, int sms, cudaStream_t stream);
 
 }  // namespace megalith::cuda

@@ -21,7 +21,7 @@ Kernel prepare(const GroupedProduct& op, const KernelContext& context) {
     return GroupedBuffers{a.ins[0], a.ins[1], a.in<i32>(2), a.outs[0], add};
   };
   if (grouped_fits(op, context))
-    return {kGroupedWorkspace, [l, buffers, sms = context.gpu.sms](const Args& a) {
+    return {kGroupedWorkspace, [l, buffers, sms = grouped_multiprocessors(op, context)](const Args& a) {
               launch_hopper(l, buffers(a), reinterpret_cast<int*>(a.workspace), sms, a.stream);
             }};
   return {0, [l, buffers](const Args& a) { launch(l, buffers(a), a.stream); }};

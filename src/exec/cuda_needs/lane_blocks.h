@@ -1,0 +1,9 @@
+// Blocks of a transfer that overlaps other work.
+#pragma once
+
+namespace megalith::cuda {
+
+// Of a transfer on a lane. Each one takes a multiprocessor from concurrent work.
+constexpr int kLaneBlocks = 24;
+
+}  // namespace megalith::cuda
