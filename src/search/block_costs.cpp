@@ -1,29 +1,46 @@
 #include "search/block_costs.h"
 
+#include <algorithm>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <span>
 
+#include "base/in_parallel.h"
 #include "exec/sim/facts_clock.h"
 #include "exec/sim/paper_backend.h"
 #include "exec/sim/simulator.h"
+#include "graph/relayout_op.h"
 #include "settings/schedules.h"
 
 namespace megalith::search {
 
 namespace {
 
-// Cuts the model so that `block` is a stage by itself. Returns the number of blocks of each stage.
-std::vector<i64> stages_around(int block, int blocks) {
+// Cuts the model so that `count` blocks from `block` are a stage by themselves. Returns the number of blocks of each
+// stage.
+std::vector<i64> stages_around(int block, int blocks, int count) {
   std::vector<i64> out;
   if (block > 1) out.push_back(1), out.push_back(block - 1);
   if (block == 1) out.push_back(1);
-  out.push_back(1);
-  const int after = blocks - block - 1;
+  out.push_back(count);
+  const int after = blocks - block - count;
   if (after > 1) out.push_back(after - 1);
   if (after > 0) out.push_back(1);
   return out;
 }
 
 int stage_of_block(int block) { return std::min(block, 2); }
+
+// Seconds of transfers between tensor-parallel ranks that nothing overlaps.
+double tensor_transfers(const Plan& plan, const char* program, const sim::Clock& clock) {
+  double out = 0;
+  if (const Program* p = plan.find_program(program))
+    for (const Instruction& in : p->instructions)
+      if (const auto* r = in.op.get_if<Relayout>(); r && r->lane == 0 && groups::tensor.has(r->axes))
+        out += clock.seconds(plan, *p, in).transfer;
+  return out;
+}
 
 struct Ran {
   double seconds = 0, transfers = 0;
@@ -63,40 +80,98 @@ BlockCosts::BlockCosts(const Options& base, const DeviceFacts& facts) : base_(ba
 
 BlockCosts::~BlockCosts() = default;
 
-const std::map<int, BlockCost>& BlockCosts::of(const Choice& c) {
+namespace {
+
+// The parts of a choice that blocks depend on.
+Choice key_of(const Choice& c, bool tp_overlap) {
   Choice key{.tp = c.tp, .cp = c.cp, .ep = c.ep, .etp = c.etp, .micro_batch = c.micro_batch};
   key.cp_comm = c.cp_comm, key.recompute = c.recompute, key.offload = c.offload, key.sharded = false;
-  key.zero_bubble = c.zero_bubble;
+  key.zero_bubble = c.zero_bubble, key.tp_overlap = tp_overlap;
+  return key;
+}
+
+}  // namespace
+
+const std::map<int, BlockCost>& BlockCosts::of(const Choice& c) { return of_key(key_of(c, false)); }
+
+const std::map<int, BlockCost>* BlockCosts::overlapped(const Choice& c) {
+  const auto layers = std::span(kinds_).subspan(1, kinds_.size() - 2);
+  const bool alike = layers.size() > 1 && std::ranges::all_of(layers, [](int kind) { return kind == 1; });
+  return alike ? &of_key(key_of(c, true)) : nullptr;
+}
+
+// The embedding, and the head with the loss, have no layers and no experts, so they depend on fewer parts of the
+// choice.
+BlockCosts::Block BlockCosts::block_of(const Choice& key, int block) const {
+  if (!is_end(block)) return {key, block};
+  Choice less{.tp = key.tp, .cp = key.cp, .etp = key.tp, .micro_batch = key.micro_batch};
+  less.tp_overlap = key.tp_overlap, less.sharded = false;
+  return {less, block};
+}
+
+const std::map<int, BlockCost>& BlockCosts::of_key(const Choice& key) {
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
-  const i64 ranks = c.tp * c.cp, experts = c.ep * c.etp, dp = experts / std::gcd(experts, ranks);
+  std::map<int, BlockCost> blocks;
+  for (const int kind : kinds_) {
+    const Block block = block_of(key, kind);
+    auto it = costs_.find(block);
+    if (it == costs_.end()) it = costs_.emplace(block, cost(block)).first;
+    blocks[kind] = it->second;
+  }
+  return known_.emplace(key, std::move(blocks)).first->second;
+}
+
+void BlockCosts::prepare(const std::vector<Choice>& choices) {
+  constexpr size_t kAtOnce = 4;
+  std::set<Block> missing;
+  for (const Choice& c : choices)
+    for (const int kind : kinds_)
+      if (const Block block = block_of(key_of(c, false), kind); !costs_.contains(block)) missing.insert(block);
+  const std::vector<Block> all(missing.begin(), missing.end());
+  for (size_t first = 0; first < all.size(); first += kAtOnce) {
+    const size_t n = std::min(kAtOnce, all.size() - first);
+    std::vector<std::optional<BlockCost>> found(n);
+    in_parallel(int(n), [&](int i) {
+      try {
+        found[size_t(i)] = cost(all[first + size_t(i)]);
+      } catch (const Error&) {
+      }
+    });
+    for (size_t i = 0; i < n; ++i)
+      if (found[i]) costs_.emplace(all[first + i], *found[i]);
+  }
+}
+
+BlockCost BlockCosts::cost(const Block& block) const {
+  const auto& [key, kind] = block;
+  const i64 ranks = key.tp * key.cp, experts = key.ep * key.etp, dp = experts / std::gcd(experts, ranks);
   Options base = base_;
-  base.parallel.world_size = ranks * dp, base.train.global_batch_size = c.micro_batch * dp;
+  base.parallel.world_size = ranks * dp, base.train.global_batch_size = key.micro_batch * dp;
   base.parallel.pipeline_layout.clear(), base.parallel.num_virtual_stages_per_pipeline_rank = 0;
   base.parallel.num_layers_per_virtual_pipeline_stage = 0;
   base.train.rampup_batch_size.clear(), base.train.step_batch_size_schedule.clear();
   Options o = with(base, key);
   o.parallel.overlap_grad_reduce = o.parallel.overlap_param_gather = false;
-  std::map<int, BlockCost> blocks;
-  for (const int block : kinds_)
-    if (!blocks.contains(block))
-      blocks[block] = is_end(block) ? end_of_model(o, key, block) : plan(o, block, c.zero_bubble);
-  return known_.emplace(key, std::move(blocks)).first->second;
+  o.parallel.tp_comm_overlap = key.tp_overlap;
+  const bool in_pairs = key.tp_overlap && !is_end(kind);
+  return in_pairs ? second_layer(o, kind, key.zero_bubble) : plan(o, kind, key.zero_bubble);
 }
 
-// The embedding, and the head with the loss, have no layers and no experts, so they depend on fewer parts of the
-// choice.
-const BlockCost& BlockCosts::end_of_model(const Options& o, const Choice& key, int block) {
-  const Choice less{.tp = key.tp, .cp = key.cp, .micro_batch = key.micro_batch};
-  if (const auto it = ends_.find({less, block}); it != ends_.end()) return it->second;
-  return ends_.emplace(std::pair{less, block}, plan(o, block, false)).first->second;
+// The first layer has nothing behind it in the backward that its transfers overlap with.
+BlockCost BlockCosts::second_layer(const Options& o, int block, bool zero_bubble) const {
+  const BlockCost one = plan(o, block, zero_bubble);
+  BlockCost out = plan(o, block, zero_bubble, 2);
+  out.forward -= one.forward, out.backward -= one.backward, out.weights -= one.weights, out.update -= one.update;
+  out.dense -= one.dense, out.experts -= one.experts, out.tied -= one.tied, out.kept -= one.kept;
+  out.lead = one.backward - out.backward;
+  return out;
 }
 
-BlockCost BlockCosts::plan(const Options& o, int block, bool zero_bubble) {
-  ++planned_;
+BlockCost BlockCosts::plan(const Options& o, int block, bool zero_bubble, int count) const {
   Options staged = o;
   StepSpec spec = step_spec(o);
   PipelineSpec& pipeline = spec.pipeline;
-  pipeline = {.stage = stage_of_block(block), .blocks = stages_around(block, blocks())};
+  pipeline = {.stage = stage_of_block(block), .blocks = stages_around(block, blocks(), count)};
   const int stages = int(pipeline.blocks.size());
   pipeline.schedule = {.stages = stages, .micro_batches = stages, .split_weights = zero_bubble};
   staged.parallel.pipeline_model_parallel_size = stages, staged.parallel.world_size *= stages;
@@ -109,6 +184,7 @@ BlockCost BlockCosts::plan(const Options& o, int block, bool zero_bubble) {
             weights = ran(step.plan, "weights", clock), update = ran(step.plan, "update", clock);
   out.forward = forward.seconds, out.backward = backward.seconds, out.weights = weights.seconds;
   out.update = std::max(0.0, update.seconds - update.transfers);
+  out.hideable = tensor_transfers(step.plan, "backward", clock);
   add_parameters(step, out);
   for (const Leaf& l : step.plan.leaves)
     if (l.role == Role::kept && !l.host) out.kept += double(l.bytes);

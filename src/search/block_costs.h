@@ -13,6 +13,8 @@ namespace megalith::search {
 struct BlockCost {
   double forward = 0, backward = 0;  // seconds of a micro-batch
   double weights = 0;                // weight gradients, if they are separate tasks
+  double hideable = 0;               // of `backward`: tensor-parallel transfers, which may overlap with products
+  double lead = 0;                   // seconds that `backward` of a stage's first block of this kind takes more
   double update = 0;                 // seconds of the whole update on one rank
   double dense = 0, experts = 0;     // number of a rank's parameters
   double tied = 0;                   // of `dense`: parameters of a table that the last block also has
@@ -28,25 +30,32 @@ class BlockCosts {
   ~BlockCosts();
 
   // The cost of each kind of block, by the index of one block of that kind. It uses only the parts of a choice that
-  // blocks depend on.
+  // blocks depend on. No transfer between tensor-parallel ranks overlaps.
   const std::map<int, BlockCost>& of(const Choice& c);
+  // The same with --tp-comm-overlap, which overlaps across layers: the cost of a second layer behind a first one.
+  // nullptr if the layers differ.
+  const std::map<int, BlockCost>* overlapped(const Choice& c);
+  // Plans what of() will need of these choices, several at once. of() tells the errors.
+  void prepare(const std::vector<Choice>& choices);
   // The index that stands for all blocks of this one's kind.
   int kind(int block) const { return kinds_.at(size_t(block)); }
   int blocks() const { return int(kinds_.size()); }
-  i64 planned() const { return planned_; }  // number of planned stages so far
 
  private:
-  BlockCost plan(const Options& o, int block, bool zero_bubble);
+  using Block = std::pair<Choice, int>;  // the parts of a choice that the block depends on, and its index
 
-  const BlockCost& end_of_model(const Options& o, const Choice& key, int block);
+  const std::map<int, BlockCost>& of_key(const Choice& key);
+  Block block_of(const Choice& key, int block) const;
+  BlockCost cost(const Block& block) const;
+  BlockCost plan(const Options& o, int block, bool zero_bubble, int count = 1) const;
+  BlockCost second_layer(const Options& o, int block, bool zero_bubble) const;
   bool is_end(int block) const { return (block == 0 || block + 1 == blocks()) && base_.model.mtp.num_layers == 0; }
 
   const Options& base_;
   const DeviceFacts& facts_;
   std::vector<int> kinds_;  // by block
   std::map<Choice, std::map<int, BlockCost>> known_;
-  std::map<std::pair<Choice, int>, BlockCost> ends_;
-  i64 planned_ = 0;
+  std::map<Block, BlockCost> costs_;
 };
 
 }  // namespace megalith::search

@@ -32,12 +32,15 @@ std::vector<std::string> words_of(const Choice& c) {
           : c.balanced ? "balanced"
                        : "even",
           c.offload ? "offload" : "no-offload",
-          c.sharded ? "sharded" : "replicated"};
+          c.sharded ? "sharded" : "replicated",
+          c.tp == 1      ? ""
+          : c.tp_overlap ? "tp-overlap"
+                         : "no-tp-overlap"};
 }
 
 bool is_plain(const std::string& word) {
-  for (const char* plain :
-       {"", "vpp1", "cp1", "ep1", "etp1", "recompute-none", "recompute-flags", "1f1b", "even", "no-offload", "sharded"})
+  for (const char* plain : {"", "vpp1", "cp1", "ep1", "etp1", "recompute-none", "recompute-flags", "1f1b", "even",
+                            "no-offload", "sharded", "no-tp-overlap"})
     if (word == plain) return true;
   return false;
 }
@@ -57,7 +60,7 @@ bool is_known(const std::string& word) {
   const auto among = [&](const auto& list) { return std::ranges::find(list, word) != std::end(list); };
   return among(kCpComm) || among(kRecompute) ||
          among(std::vector<std::string>{"1f1b", "zero-bubble", "even", "balanced", "offload", "no-offload", "sharded",
-                                        "replicated"});
+                                        "replicated", "tp-overlap", "no-tp-overlap"});
 }
 
 RecomputeConfig recompute_of(const Options& base, Recompute level) {
@@ -120,6 +123,7 @@ Options with(const Options& base, const Choice& c, const std::string& layout) {
   const i64 shared = p.data_parallel_size() * c.cp;
   p.use_distributed_optimizer = c.sharded && shared > 1;
   if (!o.given.has("sequence-parallel")) p.sequence_parallel = c.tp > 1;
+  if (!o.given.has("tp-comm-overlap")) p.tp_comm_overlap = c.tp_overlap && c.tp > 1;
   if (!o.given.has("overlap-grad-reduce")) p.overlap_grad_reduce = shared > 1;
   if (!o.given.has("overlap-param-gather")) p.overlap_param_gather = p.use_distributed_optimizer;
   o.train.micro_batch_size = c.micro_batch;
@@ -141,6 +145,7 @@ std::vector<std::string> flags_of(const Options& base, const Choice& c) {
   };
   number("--tensor-model-parallel-size", c.tp, true);
   on("--sequence-parallel", o.parallel.sequence_parallel);
+  on("--tp-comm-overlap", o.parallel.tp_comm_overlap);
   number("--pipeline-model-parallel-size", c.pp, true);
   if (c.balanced) out.insert(out.end(), {"--pipeline-model-parallel-layout", "auto"});
   number("--num-virtual-stages-per-pipeline-rank", c.vpp, o.parallel.num_virtual_stages_per_pipeline_rank > 1);

@@ -17,8 +17,9 @@ struct Choice {
   bool zero_bubble = false;
   bool balanced = false;  // stages by cost (--pipeline-model-parallel-layout auto); else by the user's flags, or equal
   Recompute recompute = Recompute::none;
-  bool offload = false;  // of activations
-  bool sharded = true;   // the optimizer state
+  bool offload = false;     // of activations
+  bool sharded = true;      // the optimizer state
+  bool tp_overlap = false;  // tensor-parallel transfers of the backward overlap with its products
   auto operator<=>(const Choice&) const = default;
 };
 

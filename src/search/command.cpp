@@ -17,6 +17,7 @@ namespace {
 const std::set<std::string, std::less<>>& chosen_fields() {
   static const std::set<std::string, std::less<>> fields = {"tensor-model-parallel-size",
                                                             "sequence-parallel",
+                                                            "tp-comm-overlap",
                                                             "pipeline-model-parallel-size",
                                                             "context-parallel-size",
                                                             "cp-comm-type",

@@ -17,6 +17,7 @@ struct Stage {
   double dense_update = 0, expert_update = 0;
   double dense = 0, experts = 0;
   double kept = 0, working = 0;
+  double hidden = 0;       // seconds of a micro-batch that are taken to overlap
   BlockCost of_element{};  // bytes of one parameter
   double work() const { return forward + backward + weights; }
 };
@@ -32,9 +33,10 @@ void add(Stage& stage, const BlockCost& block) {
 
 class Composition {
  public:
-  Composition(const Options& o, const Choice& c, BlockCosts& costs, InFlight& in_flight, const DeviceFacts& facts)
+  // `hides`: no transfer that may overlap takes time.
+  Composition(const Options& o, const Choice& c, const BlockCosts& costs, const std::map<int, BlockCost>& known,
+              bool hides, InFlight& in_flight, const DeviceFacts& facts)
       : o_(o), c_(c), facts_(facts), in_flight_(in_flight), clock_(facts), n_(double(micro_batches(o))) {
-    const std::map<int, BlockCost>& known = costs.of(c);
     std::vector<i64> blocks = {costs.blocks()};
     if (c.pp > 1) blocks = pipeline_of(o.parallel, o.model, 0, int(n_)).blocks;
     pieces_ = int(i64(blocks.size()) / c.pp);
@@ -42,8 +44,11 @@ class Composition {
     int block = 0;
     for (size_t v = 0; v < blocks.size(); ++v) {
       sim::TaskCost& task = tasks_[v % stages_.size()].emplace_back();
+      bool leads = true;  // no layer of the piece has come yet
       for (i64 i = 0; i < blocks[v]; ++i) {
-        const BlockCost& cost = known.at(costs.kind(block));
+        BlockCost cost = known.at(costs.kind(block));
+        if (hides) cost.backward -= cost.hideable, stages_[v % stages_.size()].hidden += cost.hideable;
+        if (cost.lead != 0 && leads) cost.backward += cost.lead, leads = false;
         task.forward += cost.forward, task.backward += cost.backward, task.weights += cost.weights;
         add(stages_[v % stages_.size()], cost), ++block;
       }
@@ -71,6 +76,11 @@ class Composition {
     }
     const double send = clock_.send(sent_, 0, int(o_.parallel.world_size / c_.pp));
     return out + 2 * double(c_.pp - 1) * send + end;
+  }
+
+  // Seconds of a step that are taken to overlap, at most.
+  double hidden() const {
+    return (n_ + double(c_.pp) - 1) * std::ranges::max_element(stages_, {}, &Stage::hidden)->hidden;
   }
 
   // The closed formulas of a pipeline are inaccurate for few tasks.
@@ -180,15 +190,38 @@ double InFlight::of(const Choice& c, int stage, int micro_batches) {
   return it->second /= double(c.vpp);
 }
 
+namespace {
+
+// Transfers of experts overlap with neighbouring layers, which the plan of a single block does not show.
+double error_of(const Options& o, const Composition& whole) {
+  constexpr double kUsual = 0.01, kMixture = 0.15;
+  if (o.model.moe.num_experts > 0) return kMixture;
+  return whole.few_tasks() ? kError : kUsual;
+}
+
+Estimate estimate_of(const Options& o, const Composition& whole) {
+  const double seconds = whole.few_tasks() ? whole.played() : whole.seconds();
+  return {seconds, error_of(o, whole), whole.bytes(), seconds};
+}
+
+}  // namespace
+
 Estimate estimate(const Options& o, const Choice& c, BlockCosts& costs, InFlight& in_flight, const DeviceFacts& facts) {
-  const Composition whole(o, c, costs, in_flight, facts);
-  constexpr double kUsual = 0.01;
-  // Transfers of experts overlap with neighbouring layers, which the plan of a single block does not show.
-  constexpr double kMixture = 0.15;
-  if (o.model.moe.num_experts > 0)
-    return {whole.few_tasks() ? whole.played() : whole.seconds(), kMixture, whole.bytes()};
-  if (whole.few_tasks()) return {whole.played(), kError, whole.bytes()};
-  return {whole.seconds(), kUsual, whole.bytes()};
+  const Composition whole(o, c, costs, costs.of(c), c.tp_overlap, in_flight, facts);
+  Estimate out = estimate_of(o, whole);
+  out.most += whole.hidden();
+  return out;
+}
+
+std::optional<Estimate> estimate_overlap(const Options& o, const Choice& c, BlockCosts& costs, InFlight& in_flight,
+                                         const DeviceFacts& facts) {
+  const std::map<int, BlockCost>* known = costs.overlapped(c);
+  if (!known) return {};
+  Estimate out = estimate_of(o, Composition(o, c, costs, *known, false, in_flight, facts));
+  const std::map<int, BlockCost>& in_line = costs.of(c);  // of the ends it is unknown how much overlaps with a layer
+  const double ends = in_line.at(0).hideable + in_line.at(costs.kind(costs.blocks() - 1)).hideable;
+  out.error += double(micro_batches(o)) * ends / out.seconds;
+  return out;
 }
 
 }  // namespace megalith::search

@@ -1,6 +1,8 @@
 // A layout's step time and memory, estimated from the costs of its blocks. It is accurate enough to skip the planning
 // of most layouts.
 #pragma once
+#include <optional>
+
 #include "search/block_costs.h"
 
 namespace megalith::search {
@@ -9,6 +11,7 @@ struct Estimate {
   double seconds = 0;
   double error = 0;  // how far the whole plan's time may be below it, as a fraction
   double bytes = 0;  // of the fullest stage, with the device context
+  double most = 0;   // seconds; more than `seconds` where it is unknown how much of the transfers overlaps
 };
 
 // The largest `error`. In a step with few tasks the ends of a stage count more.
@@ -26,8 +29,12 @@ class InFlight {
   std::map<std::vector<i64>, double> known_;
 };
 
-// `options`: with(base, choice). Error if the layers cannot be divided.
+// `options`: with(base, choice). Error if the layers cannot be divided. With --tp-comm-overlap it takes all transfers
+// that may overlap to cost nothing.
 Estimate estimate(const Options& options, const Choice& c, BlockCosts& costs, InFlight& in_flight,
                   const DeviceFacts& facts);
+// Of a layout with --tp-comm-overlap, by the overlap between two layers. Nothing if the layers differ.
+std::optional<Estimate> estimate_overlap(const Options& options, const Choice& c, BlockCosts& costs,
+                                         InFlight& in_flight, const DeviceFacts& facts);
 
 }  // namespace megalith::search

@@ -26,7 +26,8 @@ Json of_choice(const Choice& c) {
           {"stages", c.balanced ? "balanced" : "even"},
           {"recompute", kRecompute[int(c.recompute)]},
           {"offload", c.offload},
-          {"sharded", c.sharded}};
+          {"sharded", c.sharded},
+          {"tensor_overlap", c.tp_overlap}};
 }
 
 Json of_row(const Row& r, const Asked& asked) {

@@ -22,6 +22,8 @@ class Order {
   }
   double of(const Price& p) const { return bytes_ ? double(p.fullest.need.total()) : p.time.seconds; }
 
+  // The key of a layout with this estimate if nothing overlaps that may or may not.
+  double surely(const Estimate& e) const { return bytes_ ? e.bytes : e.most; }
   // The smallest possible key of a layout with this estimate.
   double least(const Estimate& e) const {
     return bytes_ ? (e.bytes - kMemorySlack) / (1 + kMemoryError) : e.seconds * (1 - e.error);

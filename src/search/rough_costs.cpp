@@ -27,14 +27,15 @@ double RoughCosts::among_neighbours(double bytes, i64 ranks) const {
   return clock_.transfer(bytes * double(ranks - 1) / double(ranks), bytes, group);
 }
 
-// Transfers to and from attention and the MLP, forward and backward: at least three of each of these four. A mixture
-// gathers the tokens of all ranks that share its experts (models/blocks/tokens_of_experts.h).
+// Transfers to and from attention and the MLP, forward and backward: at least three of each of these four. Only those
+// of the backward overlap with products. A mixture gathers the tokens of all ranks that share its experts
+// (models/blocks/tokens_of_experts.h).
 double RoughCosts::sent(const Choice& c) const {
-  constexpr double kTransfers = 3, kBytes = 2;
+  constexpr double kTransfers = 3, kForward = 2, kBytes = 2;
   const ModelConfig& m = base_.model;
   const double tokens = double(c.micro_batch * m.seq_length) / double(c.cp);
   const double bytes = kBytes * tokens * double(m.hidden_size);
-  const double tensor = base_.parallel.tp_comm_overlap ? 0 : kTransfers * among_neighbours(bytes, c.tp);
+  const double tensor = (c.tp_overlap ? kForward : kTransfers) * among_neighbours(bytes, c.tp);
   const std::vector<bool> pattern = m.moe.pattern(m.num_layers);
   const double mixtures = double(std::ranges::count(pattern, true)), all = double(m.num_layers);
   const i64 sharing = c.ep * c.etp;

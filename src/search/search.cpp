@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "base/in_parallel.h"
 #include "search/estimate.h"
-#include "settings/compatibility.h"
+#include "search/legality.h"
 
 namespace megalith::search {
 
@@ -38,13 +39,13 @@ class Run {
     std::ranges::sort(out_.misses, {}, &Miss::bytes);
     if (out_.misses.size() > kMisses) out_.misses.resize(kMisses);
     // Layouts that a bound excluded were not checked by the rules.
-    for (const Miss& m : out_.misses) (void)(any_legal_ || legal(m.choice));
-    if (out_.best.empty() && !any_legal_) out_.mistakes = {common_.begin(), common_.end()};
+    for (const Miss& m : out_.misses) (void)(legality_.any() || legal(m.choice));
+    if (out_.best.empty() && !legality_.any()) out_.mistakes = legality_.mistakes();
     return std::move(out_);
   }
 
  private:
-  static constexpr size_t kMisses = 3, kAtOnce = 4;
+  static constexpr size_t kMisses = 3, kAtOnce = 4, kLooked = 64;
   static constexpr double kSurely =
       0.85;  // fraction of the memory below which an estimate usually means that the layout fits
 
@@ -55,6 +56,7 @@ class Run {
   struct Guess {
     Choice choice;
     Estimate estimate;
+    bool refined = false;
   };
 
   // Each layout once. A balanced layout with equal stages is the same as the equal one.
@@ -75,18 +77,30 @@ class Run {
         if (legal(c)) plan(std::vector{c});
       return;
     }
-    std::vector<Guess> guesses = guess(bounded(choices));
-    std::ranges::stable_sort(guesses, {}, [&](const Guess& g) { return order_.of(g.estimate); });
+    std::multimap<double, Guess> guesses;  // equal ones in their order
+    for (Guess& g : guess(bounded(choices))) guesses.emplace(order_.of(g.estimate), std::move(g));
     std::vector<Choice> next;
-    for (size_t i = 0; i < guesses.size(); ++i) {
-      const Estimate& e = guesses[i].estimate;
-      const bool left = out_.best.size() >= request_.top && order_.least(e) > order_.of(out_.best[0].price);
-      if (left) ++out_.slower;
-      if (!left) next.push_back(guesses[i].choice);
-      if (next.size() < kAtOnce && i + 1 < guesses.size()) continue;
+    while (!guesses.empty()) {
+      const Guess g = std::move(guesses.extract(guesses.begin()).mapped());
+      const bool left = out_.best.size() >= request_.top && order_.least(g.estimate) > order_.of(out_.best[0].price);
+      if (left)
+        ++out_.slower;
+      else if (const std::optional<Guess> finer = refined(g))
+        guesses.emplace(order_.of(finer->estimate), *finer);
+      else
+        next.push_back(g.choice);
+      if (next.size() < kAtOnce && !guesses.empty()) continue;
       plan(next);
       next.clear();
     }
+  }
+
+  // By the overlap of two layers. It costs more than the first estimate, so only layouts that come next have it.
+  std::optional<Guess> refined(const Guess& g) {
+    if (g.refined || !g.choice.tp_overlap) return {};
+    const std::optional<Estimate> e =
+        estimate_overlap(with(base_, g.choice, texts_.of(g.choice)), g.choice, costs_, in_flight_, facts_);
+    return e ? std::optional(Guess{g.choice, *e, true}) : std::nullopt;
   }
 
   std::vector<Bounded> bounded(const std::vector<Choice>& choices) {
@@ -123,27 +137,42 @@ class Run {
   std::vector<Guess> guess(const std::vector<Bounded>& bounded) {
     std::vector<Guess> out;
     std::multiset<double> surely;  // sort keys of layouts that surely fit
-    for (size_t i = 0; i < bounded.size(); ++i) {
+    for (size_t first = 0; first < bounded.size(); first += kLooked) {
       if (surely.size() >= request_.top) {
         const double worst = *std::next(surely.begin(), i64(request_.top) - 1);
-        if (order_.of(bounded[i].bound) > order_.most(worst)) {
-          out_.slower += i64(bounded.size() - i);
+        if (order_.of(bounded[first].bound) > order_.most(worst)) {
+          out_.slower += i64(bounded.size() - first);
           break;
         }
       }
-      const Choice& c = bounded[i].choice;
-      const std::optional<Estimate> e = estimated(c);
-      if (!e) continue;
-      if (e->bytes > limit_ * (1 + kMemoryError) + kMemorySlack) {
-        miss(c, e->bytes, false);
-        continue;
+      const std::span next = std::span(bounded).subspan(first, std::min(kLooked, bounded.size() - first));
+      prepare(next);
+      for (const Bounded& b : next) {
+        const std::optional<Estimate> e = fitting(b.choice);
+        if (!e) continue;
+        if (e->bytes < limit_ * kSurely && e->most * (1 + e->error) < request_.most_seconds)
+          surely.insert(order_.surely(*e));
+        out.push_back({b.choice, *e});
       }
-      if (too_slow(c, e->seconds * (1 - e->error), false)) continue;
-      if (e->bytes < limit_ * kSurely && e->seconds * (1 + e->error) < request_.most_seconds)
-        surely.insert(order_.of(*e));
-      out.push_back({c, *e});
     }
     return out;
+  }
+
+  // The estimate of a layout that may fit and may be fast enough.
+  std::optional<Estimate> fitting(const Choice& c) {
+    const std::optional<Estimate> e = estimated(c);
+    if (!e) return {};
+    if (e->bytes > limit_ * (1 + kMemoryError) + kMemorySlack) return miss(c, e->bytes, false), std::nullopt;
+    if (too_slow(c, e->seconds * (1 - e->error), false)) return {};
+    return e;
+  }
+
+  // Plans their blocks in parallel.
+  void prepare(std::span<const Bounded> next) {
+    std::vector<Choice> choices;
+    for (const Bounded& b : next)
+      if (legal(b.choice)) choices.push_back(b.choice);
+    costs_.prepare(choices);
   }
 
   std::optional<Estimate> estimated(const Choice& c) {
@@ -152,58 +181,12 @@ class Run {
       ++out_.estimated;
       return estimate(with(base_, c, texts_.of(c)), c, costs_, in_flight_, facts_);
     } catch (const Error& e) {
-      refuse("the planner refuses it", e.what());
+      legality_.refuse("the planner refuses it", e.what());
       return {};
     }
   }
 
-  // The rules do not depend on whether optimizer state is sharded, so layouts that differ only in it are checked
-  // once.
-  bool legal(const Choice& c) {
-    Choice key = c;
-    key.sharded = true;
-    const auto [it, is_new] = legal_.try_emplace(key, true);
-    if (is_new) it->second = keeps_rules(c);
-    return it->second;
-  }
-
-  bool keeps_rules(const Choice& c) {
-    std::vector<std::string> lines;
-    std::string_view reason;
-    try {
-      const Options o = with(base_, c, texts_.of(c));
-      for (const bool ground : {true, false})
-        for (const Rule& rule : compatibility_rules()) {
-          if (rule.ground != ground || rule.action == Rule::Action::warn || (!ground && !lines.empty() && any_legal_))
-            continue;
-          const std::string line = rule.broken(o);
-          if (line.empty()) continue;
-          if (lines.empty()) reason = rule.what;
-          lines.push_back(line);
-        }
-    } catch (const Error& e) {
-      lines.push_back(e.what()), reason = "the model and its stages can be built";
-    }
-    if (lines.empty()) return any_legal_ = true;
-    refuse(std::string(reason), lines[0]);
-    keep_common(lines);
-    return false;
-  }
-
-  void keep_common(const std::vector<std::string>& lines) {
-    if (any_legal_) return;
-    std::set<std::string> here(lines.begin(), lines.end());
-    if (!any_refused_) {
-      common_ = std::move(here), any_refused_ = true;
-      return;
-    }
-    std::erase_if(common_, [&](const std::string& line) { return !here.contains(line); });
-  }
-
-  void refuse(const std::string& reason, const std::string& example) {
-    Refused& r = out_.reasons[reason];
-    if (r.count++ == 0) r.example = example;
-  }
+  bool legal(const Choice& c) { return legality_.allows(c); }
 
   void miss(const Choice& c, double bytes, bool exact) {
     ++out_.reasons[kMemory].count;
@@ -235,7 +218,7 @@ class Run {
       if (results[i].price)
         keep(choices[i], *results[i].price);
       else
-        refuse("the planner refuses it", results[i].error);
+        legality_.refuse("the planner refuses it", results[i].error);
     }
   }
 
@@ -267,9 +250,7 @@ class Run {
   double limit_ = 0;
   Outcome out_;
   Reasons ignored_;
-  std::map<Choice, bool> legal_;
-  bool any_legal_ = false, any_refused_ = false;
-  std::set<std::string> common_;
+  Legality legality_{base_, texts_, out_.reasons};
 };
 
 }  // namespace

@@ -125,8 +125,10 @@ class Enumeration {
     const i64 shared = gpus_ / (c.tp * c.pp);
     for (const Recompute level : space_.recompute)
       for (const bool sharded : shared == 1 ? std::vector<bool>{true} : space_.sharded) {
-        c.recompute = level, c.sharded = sharded, c.offload = space_.offload;
-        out_.push_back(c);
+        for (const bool overlap : c.tp == 1 ? std::vector<bool>{false} : space_.tp_overlap) {
+          c.recompute = level, c.sharded = sharded, c.offload = space_.offload, c.tp_overlap = overlap;
+          out_.push_back(c);
+        }
       }
   }
 
@@ -166,6 +168,7 @@ Space space_of(const Options& base, i64 gpus, i64 most_tp) {
   s.zero_bubble =
       fixed_or<bool>(has("pipeline-schedule"), p.pipeline_schedule == PipelineSchedule::zero_bubble, {false, true});
   s.sharded = fixed_or<bool>(has("use-distributed-optimizer"), p.use_distributed_optimizer, {true, false});
+  s.tp_overlap = fixed_or<bool>(has("tp-comm-overlap"), p.tp_comm_overlap, {false, true});
   s.recompute =
       fixed_or(has("recompute-granularity"), Recompute::flags, {Recompute::none, Recompute::parts, Recompute::full});
   return s;

@@ -13,7 +13,7 @@ struct Space {
   std::vector<i64> tp, pp, cp, ep, micro_batch;
   std::vector<i64> vpp, etp;  // empty: all that divide
   std::vector<CpCommType> cp_comm;
-  std::vector<bool> zero_bubble, balanced, sharded;
+  std::vector<bool> zero_bubble, balanced, sharded, tp_overlap;
   std::vector<Recompute> recompute;
   bool offload = false;
 };

@@ -36,7 +36,7 @@ std::string other_words(const Choice& c) {
   add(c.cp > 1 && c.cp_comm == CpCommType::a2a, "a2a");
   add(c.cp > 1 && c.cp_comm == CpCommType::p2p, "p2p");
   add(c.balanced, "balanced"), add(c.zero_bubble, "zero-bubble"), add(c.offload, "offload");
-  add(!c.sharded, "replicated");
+  add(!c.sharded, "replicated"), add(c.tp_overlap, "tp-overlap");
   return out;
 }
 

@@ -76,8 +76,49 @@ TEST(Search, bounds_and_estimates_never_leave_a_layout_that_is_among_the_best) {
       EXPECT_LE(bound.bytes, bytes) << to_string(f.choice);
       EXPECT_GE(seconds, e.seconds * (1 - e.error)) << to_string(f.choice);
       EXPECT_GE(bytes * (1 + kMemoryError) + kMemorySlack, e.bytes) << to_string(f.choice);
+      if (!f.choice.tp_overlap) continue;
+      const std::optional<Estimate> finer = estimate_overlap(o, f.choice, costs, in_flight, facts);
+      ASSERT_TRUE(finer.has_value());
+      if (base.model.moe.num_experts == 0) EXPECT_LE(seconds, e.most * (1 + kError)) << to_string(f.choice);
+      EXPECT_GE(seconds, finer->seconds * (1 - finer->error)) << to_string(f.choice);
+      EXPECT_GE(bytes * (1 + kMemoryError) + kMemorySlack, finer->bytes) << to_string(f.choice);
     }
   }
+}
+
+// Whole plans of a pipeline without few tasks, so that the estimates' error is small.
+TEST(Search, the_overlap_of_two_layers_tells_that_of_a_stage) {
+  Options base = base_of(kSmall + std::string("--global-batch-size 512 --num-layers 12 --hidden-size 2048 "));
+  base.parallel.world_size = 8;
+  const DeviceFacts facts = small_device(1000);
+  BlockCosts costs(base, facts);
+  InFlight in_flight;
+  for (const bool zero_bubble : {false, true})
+    for (const i64 pp : {1, 2}) {
+      Choice c{.tp = 4, .pp = pp, .etp = 4, .micro_batch = 2};
+      c.tp_overlap = true, c.zero_bubble = zero_bubble && pp > 1;
+      SCOPED_TRACE(to_string(c));
+      const double exact = price_of(base, c, "", facts).time.seconds;
+      const Estimate e = estimate(with(base, c), c, costs, in_flight, facts);
+      const std::optional<Estimate> finer = estimate_overlap(with(base, c), c, costs, in_flight, facts);
+      ASSERT_TRUE(finer.has_value());
+      EXPECT_NEAR(finer->seconds / exact, 1, 0.02);
+      EXPECT_LT(e.seconds, finer->seconds);
+      EXPECT_LT(exact, e.most);
+    }
+}
+
+TEST(Search, overlaps_transfers_between_tensor_parallel_ranks) {
+  const std::string flags = std::string(kSmall) + "--tensor-model-parallel-size 4 --micro-batch-size 4 ";
+  const Outcome free = Searcher(base_of(flags), small_device(80)).run({.gpus = 4, .top = 1});
+  const Outcome off = Searcher(base_of(flags + "--tp-comm-overlap=false"), small_device(80)).run({.gpus = 4, .top = 1});
+  const Outcome on = Searcher(base_of(flags + "--tp-comm-overlap"), small_device(80)).run({.gpus = 4, .top = 1});
+  for (const Outcome* found : {&free, &off, &on}) ASSERT_FALSE(found->best.empty());
+  EXPECT_TRUE(free.best[0].choice.tp_overlap);
+  EXPECT_TRUE(on.best[0].choice.tp_overlap);
+  EXPECT_FALSE(off.best[0].choice.tp_overlap);
+  EXPECT_EQ(free.best[0].price.time.seconds, on.best[0].price.time.seconds);
+  EXPECT_LT(free.best[0].price.time.seconds, off.best[0].price.time.seconds);
 }
 
 TEST(Search, more_bandwidth_and_more_memory_are_never_slower) {
