@@ -140,7 +140,7 @@ TEST_F(RetroIndex, RefusesWhatItDoesNotServeInOneLine) {
         {"HNSW1", "it has 1, want 2 to 512"},
         {"PQ8x16", "it has 16, want 1 to 8"},
         {"PQ7", "7 codes do not divide the point size 64"},
-        {"OPQ8_24,PQ5", "5 codes do not divide the 24 numbers"},
+        {"OPQ8_24,PQ5", "5 codes do not divide the point size 24"},
         {"PCA65,Flat", "it has 65, want 1 to 64"},
         {"IVF100000,Flat", "its training needs 100000 points or more, and there are"}}) {
     const std::string error = error_by(description);
