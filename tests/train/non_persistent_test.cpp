@@ -165,12 +165,12 @@ TEST_F(NonPersistent, never_mix) {
     fs::remove_all(to), fs::copy(from, to, fs::copy_options::recursive);
   };
   // Ranks moved between hosts, and one whose directory was copied.
-  expect(3, "skipped: rank 0: " + place(0, 5) + " is rank 1's (and 1 more)", [&] {
+  expect(3, "skipped: rank 0: " + place(0, 5) + " belongs to rank 1 (and 1 more)", [&] {
     fs::rename(at("live_copies/rank_00000"), at("live_copies/moved"));
     fs::rename(at("live_copies/rank_00001"), at("live_copies/rank_00000"));
     fs::rename(at("live_copies/moved"), at("live_copies/rank_00001"));
   });
-  expect(4, five + place(1, 5) + " is rank 0's\n", [&] { replace(place(0, 5), place(1, 5)); });
+  expect(4, five + place(1, 5) + " belongs to rank 0\n", [&] { replace(place(0, 5), place(1, 5)); });
   // With the same iteration and --save, from a start with another seed.
   restore();
   for (const char* end : {"", "_copies"}) fs::remove_all(at("live") + end);
