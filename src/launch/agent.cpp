@@ -72,6 +72,7 @@ class Agent {
       for (const Order& order : controller_->hear(now())) take(order);
     }
     ranks_.kill_all();
+    ranks_.give_back_snapshots();
     while (!ranks_.is_empty()) {
       wait();
       ranks_.look();
@@ -95,6 +96,7 @@ class Agent {
     ranks_.tell(signal);
     if (signal != SIGTERM && signal != SIGINT) return;
     controller_->told_to_end(signal);
+    ranks_.keep_no_standby();
     constexpr double kGraceSeconds = 2;
     if (signal == SIGINT && ++interrupts_ == 2) ranks_.stop(kGraceSeconds, now());
     if (ranks_.is_empty()) code_ = 128 + signal;

@@ -20,7 +20,8 @@ NodeRanks::NodeRanks(const Settings& settings, const NodePlace& place, std::stri
     : settings_(settings),
       devices_(place.ranks),
       host_(std::move(host)),
-      snapshots_(settings.snapshot_steps, place.ranks) {
+      snapshots_(settings.snapshot_steps, place.ranks),
+      wants_standby_(settings.standby) {
   if (settings.snapshot_steps > 0 && place.nodes > 1)
     server_.emplace(is_loopback(place.host) ? place.host : "", snapshots_);
 }

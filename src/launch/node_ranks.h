@@ -28,7 +28,9 @@ class NodeRanks {
   void move_on(double now);
   void tell(int signal);
   void kill_all();
-  std::vector<std::string> whereabouts() const;  // a line for each rank
+  void keep_no_standby();                                 // from now on: nothing starts again
+  void give_back_snapshots() { snapshots_.give_back(); }  // after kill_all()
+  std::vector<std::string> whereabouts() const;           // a line for each rank
 
   bool is_empty() const { return running_.empty() && standby_.empty() && leaving_.empty(); }
   std::vector<int> fds() const;  // descriptors whose input must wake the agent
@@ -72,7 +74,8 @@ class NodeRanks {
   std::list<Rank> standby_;
   Listener standby_port_, port_;  // ports of the standby ranks, and of running ranks that were standby ranks
   bool has_standby_failed_ = false, has_told_standby_ = false;  // in this generation
-  std::list<pid_t> leaving_;                                    // ended ranks that the system still tears down
+  bool wants_standby_;
+  std::list<pid_t> leaving_;  // ended ranks that the system still tears down
   i64 generation_ = 0, told_iteration_ = -1, memory_kills_ = 0;
   bool has_moved_ = false;  // since the last report
   double moved_at_ = 0;     // by the steady clock

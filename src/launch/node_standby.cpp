@@ -22,7 +22,7 @@ bool NodeRanks::is_settling() const {
 // Standby ranks start after the first iteration, when the running ranks have pinned their memory: both at once would
 // delay steps for seconds. If a standby rank fails, it is not restarted until the next generation.
 void NodeRanks::keep_standby() {
-  if (!settings_.standby || kill_all_) return;
+  if (!wants_standby_ || kill_all_) return;
   for (Rank& r : standby_) hear(r);
   const auto gone = std::ranges::find_if(standby_, [](Rank& r) {
     int status = 0;
@@ -76,6 +76,11 @@ bool NodeRanks::take_over(const Order& order) {
   }
   standby_.clear();
   return true;
+}
+
+void NodeRanks::keep_no_standby() {
+  wants_standby_ = false;
+  end_standby();
 }
 
 void NodeRanks::end_standby() {

@@ -17,12 +17,24 @@ SnapshotMemory::SnapshotMemory(i64 steps, int ranks) : steps_(steps), own_(steps
     check(add(), "--snapshot-steps: the system cannot create a memory file: {}", std::strerror(errno));
 }
 
-// The system needs seconds to free tens of gigabytes, so each file has its own thread.
-SnapshotMemory::~SnapshotMemory() {
+// The system needs seconds to free tens of gigabytes, so each file has its own thread. Without threads the files are
+// freed when the process exits.
+void SnapshotMemory::give_back() {
+  const SnapshotFds all = lent();
+  if (given_back_.valid() || all.size() == 0) return;
   try {
-    in_parallel(int(files_.size()),
-                [&](int i) { [[maybe_unused]] const int status = ftruncate(files_[size_t(i)].fd(), 0); });
-  } catch (const std::exception&) {  // no thread: the files are freed when the process exits
+    given_back_ = std::async(std::launch::async, [all] {
+      in_parallel(int(all.size()), [&](int i) { [[maybe_unused]] const int status = ftruncate(all.fd(size_t(i)), 0); });
+    });
+  } catch (const std::exception&) {
+  }
+}
+
+SnapshotMemory::~SnapshotMemory() {
+  give_back();
+  try {
+    if (given_back_.valid()) given_back_.get();
+  } catch (const std::exception&) {
   }
 }
 

@@ -3,6 +3,7 @@
 // frees them when the agent exits.
 #pragma once
 #include <deque>
+#include <future>
 #include <map>
 #include <mutex>
 
@@ -15,9 +16,12 @@ class SnapshotMemory {
  public:
   // Error if the system cannot create a memory file. No files if `steps` is 0.
   SnapshotMemory(i64 steps, int ranks);
-  ~SnapshotMemory();  // no rank may still read it
+  ~SnapshotMemory();
   SnapshotMemory(const SnapshotMemory&) = delete;
   SnapshotMemory& operator=(const SnapshotMemory&) = delete;
+
+  // Call it when no rank reads the memory any more. Returns immediately; the system frees the memory meanwhile.
+  void give_back();
 
   // For any thread. A file's index is its position in SnapshotFds; it never changes.
   SnapshotFds lent() const;
@@ -33,6 +37,7 @@ class SnapshotMemory {
   mutable std::mutex lock_;
   std::deque<Socket> files_;
   std::map<int, int> copies_;  // by rank
+  std::future<void> given_back_;
 };
 
 }  // namespace megalith::launch

@@ -108,6 +108,20 @@ TEST_F(Standby, EndsWithItsLaunch) {
   EXPECT_TRUE(processes_of(*this / "endless").empty());
 }
 
+// Nothing starts again then, so they hold up neither the save nor the end.
+TEST_F(Standby, EndsWhenItsLaunchIsToldToEnd) {
+  LaunchRun& run = start(flags_, endless("cut"));
+  ASSERT_TRUE(are_ready(run, 1)) << run.err();
+  const std::vector<pid_t> all = run.ranks_by_age();
+  kill(all[0], SIGSTOP);  // so the others cannot end
+  kill(run.pid(), SIGTERM);
+  EXPECT_TRUE(run.wait_until([&] { return run.ranks_by_age() == std::vector(all.begin(), all.begin() + kRanks); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(int(run.ranks().size()), kRanks);  // no more of them have started
+  kill(all[0], SIGCONT);
+  end_alike(run, "cut");
+}
+
 TEST_F(Standby, IsRefusedWhereItIsNotBuilt) {
   const auto refused = [&](std::vector<std::string> flags, const std::string& why) {
     const Ended e = start(std::move(flags), {"--", "pretrain-gpt"}).end();
