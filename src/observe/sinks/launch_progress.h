@@ -1,4 +1,5 @@
-// Reports completed iterations to the agent of `megalith launch`.
+// Reports completed iterations to the agent of `megalith launch`, and the end of the run: freeing a device's memory takes
+// seconds, and is no hang.
 #pragma once
 #include "comm/launch_line.h"
 #include "observe/record.h"
@@ -9,6 +10,7 @@ class LaunchProgress final : public Sink {
  public:
   explicit LaunchProgress(const LaunchLine& line) : line_(line) {}
   void take(const Record& record) override { line_.did(record.iteration); }
+  void finish() override { line_.settling(); }
 
  private:
   LaunchLine line_;

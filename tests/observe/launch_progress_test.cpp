@@ -1,0 +1,37 @@
+// What the agent of `megalith launch` hears of a run.
+#include "observe/sinks/launch_progress.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <string>
+
+#include "comm/socket.h"
+
+namespace megalith {
+namespace {
+
+std::string hear(const Socket& line) {
+  char text[64];
+  const ssize_t n = recv(line.fd(), text, sizeof text, MSG_DONTWAIT);
+  return n < 0 ? "" : std::string(text, size_t(n));
+}
+
+// The end is no hang: the agent waits longer, as where memory is taken.
+TEST(LaunchProgress, TellsIterationsAndTheEnd) {
+  int fds[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+  const Socket agent(fds[0]), rank(fds[1]);
+  const std::string fd = std::to_string(rank.fd());
+  LaunchProgress progress(LaunchLine([&](const char*) { return fd.c_str(); }));
+  Record record;
+  record.iteration = 7;
+  progress.take(record);
+  EXPECT_EQ(hear(agent), "did 7");
+  EXPECT_EQ(hear(agent), "");
+  progress.finish();
+  EXPECT_EQ(hear(agent), "settling");
+}
+
+}  // namespace
+}  // namespace megalith
