@@ -11,6 +11,7 @@
 #include "ckpt/tensors/tensor_table.h"
 #include "mesh/block_copy.h"
 #include "passes/quantize.h"
+#include "plan/filled_writes.h"
 
 namespace megalith {
 
@@ -94,30 +95,45 @@ std::vector<Part> parts_of(const TensorReader& tensors, bool with_optimizer, con
   return parts;
 }
 
-void read_part(const TensorReader& tensors, const Part& part, i64 at_once, ModelState& model,
-               std::vector<std::byte>& buffer) {
+// What one thread writes a part's elements with.
+class PartWriter {
+ public:
+  explicit PartWriter(ModelState& model) : model_(model), filled_(dynamic_cast<FilledWrites*>(&model.interpreter())) {}
+
+  // The n elements from `begin` on, which `read` puts down: once, where the piece has them as files do.
+  void write(const Part& part, i64 begin, i64 n, const FilledWrites::Put& read) {
+    const StatePiece& piece = part.piece;
+    const i64 element = size_of(piece.dtype), bytes = n * element;
+    if (part.seen) return read(part.seen + begin * element);
+    if (filled_ && bytes <= FilledWrites::kMost && !piece.beside && piece.leaf->type.dtype == piece.dtype)
+      return filled_->fill_part(*piece.leaf, (piece.begin + begin) * element, bytes, read);
+    buffer_.resize(std::max(buffer_.size(), size_t(bytes)));
+    read(buffer_.data());
+    model_.write(piece, begin, std::span<const std::byte>(buffer_).first(size_t(bytes)));
+  }
+
+ private:
+  ModelState& model_;
+  FilledWrites* filled_;
+  std::vector<std::byte> buffer_;
+};
+
+void read_part(const TensorReader& tensors, const Part& part, i64 at_once, PartWriter& writer) {
   const DType type = part.piece.dtype;
-  const i64 element = size_of(type);
-  const auto to = [&](i64 begin, i64 n) {
-    if (!part.seen) buffer.resize(std::max(buffer.size(), size_t(n * element)));
-    return std::span(part.seen ? part.seen + begin * element : buffer.data(), size_t(n * element));
-  };
-  const auto done = [&](i64 begin, i64 n) {
-    if (!part.seen) model.write(part.piece, begin, std::span<const std::byte>(buffer).first(size_t(n * element)));
-  };
   if (part.stretch) {
     for (i64 begin = part.begin, n = 0, end = begin + part.n; begin < end; begin += n) {
       n = std::min(at_once, end - begin);
-      tensors.read_range_as(part.stored, *part.stretch + begin, n, type, to(begin, n).data());
-      done(begin, n);
+      writer.write(part, begin, n,
+                   [&](std::byte* to) { tensors.read_range_as(part.stored, *part.stretch + begin, n, type, to); });
     }
     return;
   }
   i64 begin = part.begin;
   for_boxes(part.piece.shape, part.begin, part.n, [&](Shape offset, const Shape& box) {
     for (size_t d = 0; d < offset.size(); ++d) offset[d] += part.piece.offset[d];
-    tensors.read_box_as(part.stored, offset, box, type, to(begin, count(box)));
-    done(begin, count(box));
+    writer.write(part, begin, count(box), [&](std::byte* to) {
+      tensors.read_box_as(part.stored, offset, box, type, {to, size_t(count(box) * size_of(type))});
+    });
     begin += count(box);
   });
 }
@@ -134,12 +150,14 @@ void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& mo
   check_tensors(tensors, with_optimizer, model);
   tell_scales(tensors, model);
   const std::vector<Part> parts = parts_of(tensors, with_optimizer, model);
-  const i64 at_once = threads > 0 ? kCachedElements : kPieceElements;
+  const bool fills = dynamic_cast<FilledWrites*>(&model.interpreter()) != nullptr;
+  const i64 of_memory = fills ? FilledWrites::kMost / i64{sizeof(float)} : kCachedElements;
+  const i64 at_once = threads > 0 ? of_memory : kPieceElements;
   std::atomic<size_t> next = 0;
   in_parallel(std::max(threads, readers(model.on_host())), [&](int) {
     try {
-      std::vector<std::byte> buffer;
-      for (size_t i; (i = next++) < parts.size();) read_part(tensors, parts[i], at_once, model, buffer);
+      PartWriter writer(model);
+      for (size_t i; (i = next++) < parts.size();) read_part(tensors, parts[i], at_once, writer);
     } catch (...) {
       next = parts.size();  // damaged data is not read to its end
       throw;

@@ -1,10 +1,13 @@
 // Initial values of a model's tensors, and access to elements of leaves that hold them in another form.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "base/split_float.h"
+#include "base/split_floats.h"
 #include "mesh/block_copy.h"
 #include "passes/gradients.h"
+#include "plan/filled_writes.h"
 #include "step/model_state.h"
 
 namespace megalith {
@@ -14,12 +17,14 @@ namespace {
 // This many are written together: so few that one core is as fast as several.
 constexpr size_t kWrittenAtOnce = size_t{1} << 17;
 
-// values as T, each by f. (No function pointer, which would be called for each number.)
-template <class T, class F>
-std::span<const std::byte> as_elements(std::span<const float> values, std::vector<T>& elements, F f) {
-  elements.resize(values.size());
-  for (size_t i = 0; i < values.size(); ++i) elements[i] = f(values[i]);
-  return std::as_bytes(std::span(elements));
+// values as elements of a leaf's type. State of the optimizer rounds ties to even.
+void put_elements(std::span<const float> values, const Leaf& leaf, std::byte* to) {
+  const DType type = leaf.type.dtype;
+  if (type == DType::f32) return void(std::memcpy(to, values.data(), values.size_bytes()));
+  if (type == DType::u16) return low_halves_of(values, reinterpret_cast<u16*>(to));
+  if (type == DType::f16) return void(std::ranges::copy(values, reinterpret_cast<f16*>(to)));
+  if (leaf.role == Role::optimizer) return void(std::ranges::copy(values, reinterpret_cast<bf16*>(to)));
+  bf16_halves_of(values, reinterpret_cast<bf16*>(to));
 }
 
 }  // namespace
@@ -28,19 +33,21 @@ void ModelState::write_elements(const Leaf& leaf, i64 begin, std::span<const flo
   const DType type = leaf.type.dtype;
   check(type == DType::f32 || type == DType::bf16 || type == DType::f16 || type == DType::u16,
         "{} is {}: weights and state are f32, bf16, what that lacks, or f16", leaf.name, name_of(type));
-  const bool to_even = leaf.role == Role::optimizer;
-  std::vector<bf16> bf16_half;
-  std::vector<f16> half;
-  std::vector<u16> low_half;
+  auto* const filled = dynamic_cast<FilledWrites*>(&interpreter_);
+  const size_t at_once = filled ? FilledWrites::kMost / sizeof(float) : kWrittenAtOnce;
+  std::vector<std::byte> elements;
   while (!values.empty()) {
-    const std::span<const float> some = values.first(std::min(values.size(), kWrittenAtOnce));
-    const std::span<const std::byte> bytes =
-        type == DType::f32 ? std::as_bytes(some)
-        : type == DType::bf16
-            ? as_elements(some, bf16_half, [&](float x) { return to_even ? bf16(x) : bf16_half_of(x); })
-        : type == DType::f16 ? as_elements(some, half, [](float x) { return f16(x); })
-                             : as_elements(some, low_half, [](float x) { return low_half_of(x); });
-    interpreter_.write_part(leaf, begin * size_of(type), bytes);
+    const std::span<const float> some = values.first(std::min(values.size(), at_once));
+    const i64 at = begin * size_of(type), bytes = i64(some.size()) * size_of(type);
+    if (filled) {
+      filled->fill_part(leaf, at, bytes, [&](std::byte* to) { put_elements(some, leaf, to); });
+    } else if (type == DType::f32) {
+      interpreter_.write_part(leaf, at, std::as_bytes(some));
+    } else {
+      elements.resize(size_t(bytes));
+      put_elements(some, leaf, elements.data());
+      interpreter_.write_part(leaf, at, elements);
+    }
     begin += i64(some.size()), values = values.subspan(some.size());
   }
 }

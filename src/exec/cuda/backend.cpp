@@ -7,6 +7,7 @@
 #include "base/process_memory.h"
 #include "exec/cuda/draw.h"
 #include "exec/cuda/executor.h"
+#include "exec/cuda/fill_ring.h"
 #include "exec/cuda/host_copies.h"
 #include "exec/cuda/leaf_hash.h"
 #include "exec/cuda/requests.h"
@@ -14,6 +15,7 @@
 #include "exec/cuda/tell_facts.h"
 #include "exec/cuda/transfers.h"
 #include "facts/tells_facts.h"
+#include "plan/filled_writes.h"
 #include "plan/host_memory_ahead.h"
 #include "plan/leaf_hash.h"
 
@@ -21,11 +23,12 @@ namespace megalith {
 
 namespace {
 
-class CudaInterpreter final : public Interpreter, public HostMemoryAhead, public HashesLeaves {
+class CudaInterpreter final : public Interpreter, public HostMemoryAhead, public FilledWrites, public HashesLeaves {
  public:
   CudaInterpreter(const Plan& plan, const Coord& coord, cuda::Device& device, const cuda::Peers* peers)
       : executor_(plan, coord, device, peers),
         staging_(device.stream()),
+        fills_(device.stream()),
         copies_(device.stream()),
         requests_(device.stream()),
         transfers_(device, peers) {}
@@ -56,6 +59,10 @@ class CudaInterpreter final : public Interpreter, public HostMemoryAhead, public
   void read_part(const Leaf& leaf, i64 begin, std::span<std::byte> out) override {
     if (const std::byte* seen = host_view(leaf)) return void(std::memcpy(out.data(), seen + begin, out.size()));
     staging_.read(out.data(), executor_.leaf(leaf) + begin, i64(out.size()));
+  }
+  void fill_part(const Leaf& leaf, i64 begin, i64 bytes, const Put& put) override {
+    if (std::byte* seen = host_view(leaf)) return put(seen + begin);
+    fills_.write(executor_.leaf(leaf) + begin, bytes, put);
   }
   std::byte* host_memory(i64 bytes) override { return copies_.memory(bytes); }
   bool is_host_memory_ready(double seconds) const override { return copies_.is_memory_ready(seconds); }
@@ -129,6 +136,7 @@ class CudaInterpreter final : public Interpreter, public HostMemoryAhead, public
   }
   cuda::Executor executor_;
   cuda::Staging staging_;
+  cuda::FillRing fills_;
   cuda::HostCopies copies_;
   cuda::Requests requests_;
   cuda::Transfers transfers_;
@@ -156,7 +164,9 @@ class CudaBackend final : public Backend, public TellsFacts {
   }
   i64 available_bytes() const override { return device_.total_bytes(); }
   i64 peak_bytes() const override { return device_.total_bytes() - device_.free_bytes(); }
-  std::optional<i64> host_bytes() const override { return resident_bytes() + cuda::Staging::kBytes; }
+  std::optional<i64> host_bytes() const override {
+    return resident_bytes() + cuda::Staging::kBytes + cuda::FillRing::kBytes;
+  }
   void tell(DeviceFacts& facts) const override {
     facts.memory_bytes = device_.total_bytes(), facts.reserved_bytes = fixed_bytes();
     cuda::tell(device_, facts);

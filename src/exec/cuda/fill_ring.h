@@ -1,0 +1,50 @@
+// Writes to the GPU of bytes that the caller puts into pinned memory itself. This memory is small, so the processor's
+// caches hold it: bytes cross the host's memory once, when the caller reads them. Any number of threads may write at a
+// time, each to other bytes of the GPU.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "exec/cuda/device.h"
+#include "plan/filled_writes.h"
+
+namespace megalith::cuda {
+
+class FillRing {
+ public:
+  // As many rooms as threads fill at a time, and some on their way.
+  static constexpr i64 kRooms = 20, kRoomBytes = FilledWrites::kMost, kBytes = kRooms * kRoomBytes;
+
+  explicit FillRing(cudaStream_t stream);
+  ~FillRing();
+  FillRing(const FillRing&) = delete;
+  FillRing& operator=(const FillRing&) = delete;
+
+  // At most kRoomBytes; waits for a room. If `put` throws, nothing is written. All that several threads write at a time
+  // is enqueued when the last of them returns.
+  void write(std::byte* device, i64 bytes, const FilledWrites::Put& put);
+
+ private:
+  struct Filled {
+    int room;
+    std::byte* device;
+    i64 bytes;
+  };
+  int take_room();
+  void enqueue(const Filled& filled);
+  void give_back(int room, bool is_last);
+  std::byte* at(int room) const { return pinned_ + room * kRoomBytes; }
+
+  cudaStream_t stream_;
+  int device_ = 0;
+  std::byte* pinned_ = nullptr;  // from the first write on
+  cudaEvent_t done_[kRooms] = {};
+  std::mutex turn_;  // guards the members below
+  std::condition_variable freed_;
+  std::deque<int> rooms_;      // that no thread fills, in the order in which their copies end
+  std::deque<Filled> filled_;  // to be enqueued
+  bool is_enqueuing_ = false;  // a thread enqueues all that there is
+};
+
+}  // namespace megalith::cuda
