@@ -51,8 +51,9 @@ TEST_F(Filled, ThreadsWriteAtATime) {
   in_parallel(int(FillRing::kRooms) + 8, [&](int t) {
     const i64 part = t % 3 == 0 ? FillRing::kRoomBytes : t % 3 == 1 ? 4096 * 7 : 100'001;
     for (i64 begin; (begin = next.fetch_add(part)) < kFilledBytes;)
-      ring.write(there + begin, std::min(part, kFilledBytes - begin),
-                 [&](std::byte* to) { std::memcpy(to, bytes.data() + begin, size_t(std::min(part, kFilledBytes - begin))); });
+      ring.write(there + begin, std::min(part, kFilledBytes - begin), [&](std::byte* to) {
+        std::memcpy(to, bytes.data() + begin, size_t(std::min(part, kFilledBytes - begin)));
+      });
   });
   EXPECT_TRUE(read() == bytes);
 }
