@@ -1,5 +1,5 @@
-// Reports completed iterations to the agent of `megalith launch`, and the end of the run: freeing a device's memory takes
-// seconds, and is no hang.
+// Reports completed iterations to the agent of `megalith launch`, and the end of the run: freeing a device's memory
+// takes seconds, and is no hang.
 #pragma once
 #include "comm/launch_line.h"
 #include "observe/record.h"
