@@ -198,7 +198,7 @@ TEST_F(SnapshotReplicas, StandInForDamagedSnapshots) {
   const Ended one = first.end(), two = second.end();
   EXPECT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(two.code, 0) << two.err;
-  EXPECT_NE(one.err.find("is not what was written"), std::string::npos) << one.err;
+  EXPECT_NE(one.err.find("a snapshot in memory is damaged"), std::string::npos) << one.err;
   EXPECT_EQ(count_of(one.out, "resumes from the snapshot"), 1) << one.out << one.err;
   expect_undisturbed_end();
 }
