@@ -46,7 +46,9 @@ if(NOT ${constants} AND MEGALITH_HAS_STORE_MAX)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-mmove-max=128> $<$<COMPILE_LANGUAGE:CXX>:-mstore-max=128>)
 endif()
 if(MEGALITH_SANITIZE)
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${MEGALITH_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+  # Undefined behaviour ends the process, so a test or a fuzzer fails.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${MEGALITH_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
+    $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
   add_link_options(-fsanitize=${MEGALITH_SANITIZE})
 endif()
 

@@ -20,8 +20,8 @@ int command_launch(int argc, const char* const* argv) {
   check(!settings.standby || place.nodes == 1, "--standby is built for one node, this launch has {}: leave it out",
         place.nodes);
   check(settings.snapshot_replicas < place.nodes,
-        "--snapshot-replicas {}: this launch has {} nodes, so at most {} others hold a copy",
-        settings.snapshot_replicas, place.nodes, place.nodes - 1);
+        "--snapshot-replicas {}: there are {} other nodes: give at most that, or more nodes by --nnodes",
+        settings.snapshot_replicas, place.nodes - 1);
   const bool is_elastic = settings.min_ranks > 0 || place.least_nodes > 0;
   return launch::run_agent(settings, place, is_elastic ? elastic_worlds(settings.command) : launch::Worlds());
 }

@@ -9,7 +9,7 @@ namespace megalith {
 
 SnapshotCopies::SnapshotCopies(const SnapshotFds& lent, Ranks& ranks, std::optional<i64> begun)
     : rank_(ranks.rank()), begun_(begun) {
-  if (lent.replicas == 0) return;
+  if (lent.server.port == 0) return;
   const std::string own = SlotServerPlace::of_own(lent.server).text();
   std::vector<std::string> nodes;  // in the order of their ranks: a ring
   for (const std::string& server : ranks.all_gather(own))

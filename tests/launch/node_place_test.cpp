@@ -138,11 +138,13 @@ TEST(LaunchSettings, RefusesByName) {
     }
     return "no error";
   };
-  for (const char* flag :
-       {"--snapshot-replicas", "--snapshot-replicate", "--spares", "--wait-for-spare-seconds", "--elastic-layouts"})
+  for (const char* flag : {"--snapshot-replicate", "--spares", "--wait-for-spare-seconds", "--elastic-layouts"})
     EXPECT_NE(error({flag, "3"}).find(std::string(flag) + ":"), std::string::npos) << error({flag, "3"});
   EXPECT_NE(error({"--elastic", "shrink"}).find("--elastic"), std::string::npos);
   EXPECT_EQ(error({"--elastic", "off", "--snapshot_steps=0", "--snapshot-replicas", "0"}), "no error");
+  EXPECT_EQ(error({"--snapshot-steps", "5", "--snapshot-replicas", "2"}), "no error");
+  EXPECT_NE(error({"--snapshot-replicas", "2"}).find("give --snapshot-steps"), std::string::npos);
+  EXPECT_NE(error({"--snapshot-replicas", "-1"}).find("--snapshot-replicas -1"), std::string::npos);
   EXPECT_NE(error({"--snapshot-steps", "-1"}).find("--snapshot-steps -1"), std::string::npos);
   EXPECT_NE(error({"--redirects", "3"}).find("--log-dir"), std::string::npos);
   EXPECT_NE(error({"--tee", "0:1"}).find("--tee 0:1"), std::string::npos);

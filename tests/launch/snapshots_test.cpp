@@ -203,6 +203,13 @@ TEST_F(SnapshotReplicas, StandInForDamagedSnapshots) {
   expect_undisturbed_end();
 }
 
+TEST_F(SnapshotReplicas, NeedOtherNodes) {
+  const Ended e =
+      start({"--standalone", "--snapshot-steps", "1", "--snapshot-replicas", "1"}, {"--", "pretrain-gpt"}).end();
+  EXPECT_EQ(e.code, 1) << e.err;
+  EXPECT_NE(e.err.find("--snapshot-replicas 1: there are 0 other nodes"), std::string::npos) << e.err;
+}
+
 // A node without a copy elsewhere takes its snapshots with it.
 TEST_F(SnapshotReplicas, AreNeededForALostNode) {
   LaunchRun &first = node(0, {}), &lost = node(1, {});
