@@ -58,7 +58,10 @@ class Agent {
                       .least_ranks = settings.min_ranks,
                       .wait_seconds = settings.node_wait_seconds,
                       .snapshot_steps = settings.snapshot_steps};
-    const Report hello{.run_id = settings.run_id, .host = Member::self(0).host, .ranks = place.ranks};
+    const Report hello{.run_id = settings.run_id,
+                       .host = Member::self(0).host,
+                       .ranks = place.ranks,
+                       .snapshot_steps = settings.snapshot_steps};
     controller_ =
         place.node == 0 ? make_own_controller(place, rules, hello, worlds) : make_far_controller(place, rules, hello);
   }

@@ -39,7 +39,8 @@ std::string dumped(const json& j) { return j.dump(-1, ' ', false, json::error_ha
 
 std::string text_of(const Report& r) {
   json j{{"kind", int(r.kind)}, {"generation", r.generation}};
-  if (r.kind == Report::Kind::hello) j.update({{"run_id", r.run_id}, {"host", r.host}, {"ranks", r.ranks}});
+  if (r.kind == Report::Kind::hello)
+    j.update({{"run_id", r.run_id}, {"host", r.host}, {"ranks", r.ranks}, {"snapshot_steps", r.snapshot_steps}});
   if (r.kind == Report::Kind::progress) j["iteration"] = r.iteration;
   if (r.kind == Report::Kind::exited)
     j["exit"] = {{"rank", r.exit.rank},
@@ -63,6 +64,7 @@ Report report_from(const std::string& text) {
       r.run_id = j.at("run_id");
       r.host = j.at("host");
       r.ranks = j.at("ranks");
+      r.snapshot_steps = j.at("snapshot_steps");
     }
     if (r.kind == Report::Kind::progress) r.iteration = j.at("iteration");
     if (r.kind == Report::Kind::exited) {

@@ -23,11 +23,12 @@ struct Report {
   enum class Kind { hello, exited, progress };
   Kind kind = Kind::hello;
   i64 generation = 0;    // in a hello: the last one that this agent knows
-  std::string run_id{};  // in a hello, as are the next two
+  std::string run_id{};  // in a hello, as are the next three
   std::string host{};
-  int ranks = 0;       // that this node starts
-  i64 iteration = -1;  // in a progress message: the last iteration; -1: none, but something advances
-  Exit exit{};         // of exited
+  int ranks = 0;           // that this node starts
+  i64 snapshot_steps = 0;  // 0: no snapshots
+  i64 iteration = -1;      // in a progress message: the last iteration; -1: none, but something advances
+  Exit exit{};             // of exited
 };
 
 // A message from the controller.

@@ -19,6 +19,7 @@ class OwnController final : public ControllerSide {
   OwnController(const NodePlace& place, const Rules& rules, const Report& hello, const Worlds& worlds)
       : place_(place),
         run_id_(hello.run_id),
+        snapshot_steps_(hello.snapshot_steps),
         controller_(
             rules, [this] { return master(); }, worlds),
         agents_(size_t(place.nodes)) {
@@ -102,6 +103,9 @@ class OwnController final : public ControllerSide {
     else if (g->nodes != place_.nodes || g->node < 1 || g->node >= place_.nodes)
       refusal = fmt::format("node 0 belongs to a launch of {} nodes: it has no node {} of {}", place_.nodes, g->node,
                             g->nodes);
+    else if (g->hello.snapshot_steps != snapshot_steps_)
+      refusal = fmt::format("node 0 has --snapshot-steps {}, this node {}: give the same on all nodes", snapshot_steps_,
+                            g->hello.snapshot_steps);
     else if (agents_[size_t(g->node)] && !agents_[size_t(g->node)]->is_closed())
       refusal = fmt::format("another agent is already node {}", g->node);
     if (!refusal.empty()) {
@@ -135,6 +139,7 @@ class OwnController final : public ControllerSide {
 
   const NodePlace place_;
   const std::string run_id_;
+  const i64 snapshot_steps_;
   Controller controller_;
   Listener listener_, held_;
   std::vector<std::optional<Connection>> agents_;  // by node; the entry of node 0 stays empty

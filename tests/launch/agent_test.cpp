@@ -229,5 +229,22 @@ TEST_F(Agent, TurnsAwayAnotherRun) {
   EXPECT_EQ(first.end().code, 0);
 }
 
+// Its ranks would wait for snapshots that the others do not make.
+TEST_F(Agent, TurnsAwayOtherSnapshotSteps) {
+  const Listener held = hold_port("127.0.0.1");
+  const auto all = [&](int rank, const std::string& steps) {
+    std::vector<std::string> w = node(rank, held.port, "a");
+    w.insert(w.end(), {"--snapshot-steps", steps, "--", "/bin/bash", "-c", "exit 0; " + dir()});
+    return w;
+  };
+  LaunchRun first(dir(), all(0, "5")), stranger(dir(), all(1, "0"));
+  const Ended turned = stranger.end();
+  EXPECT_EQ(turned.code, 1);
+  EXPECT_NE(turned.err.find("node 0 has --snapshot-steps 5, this node 0"), std::string::npos) << turned.err;
+  LaunchRun second(dir(), all(1, "5"));
+  EXPECT_EQ(second.end().code, 0);
+  EXPECT_EQ(first.end().code, 0);
+}
+
 }  // namespace
 }  // namespace megalith::test
