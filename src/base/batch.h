@@ -44,7 +44,7 @@ struct Batch {
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  virtual Batch next() = 0;                   // Error where there is none left
+  virtual Batch next() = 0;                   // Error if there is none left
   virtual i64 consumed_samples() const = 0;   // by all ranks, counting the batches handed out so far
   virtual double seconds_waited() const = 0;  // for batches so far
 };

@@ -4,7 +4,7 @@
 
 namespace megalith {
 
-// The one spelling of what a path means, be it there or not: absolute, without links, dots or a slash at its end.
+// The canonical form of a path, whether it exists or not: absolute, without links, dots or a trailing slash.
 std::string canonical_path(const std::string& path);
 // Whether it is the directory, or in it.
 bool lies_in(const std::string& path, const std::string& dir);

@@ -22,7 +22,7 @@ class Helper {
     work_ = std::move(work);
     changed_.notify_all();
   }
-  // Until it is done; throws what it threw.
+  // Waits until it is done; rethrows its exception.
   void wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !work_; });

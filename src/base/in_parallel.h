@@ -4,7 +4,7 @@
 
 namespace megalith {
 
-// f(0) ... f(n - 1), each on a thread of its own, with n > 1. The first error is thrown when all have ended.
+// Runs f(0) ... f(n - 1), each on its own thread if n > 1. Throws the first error after all have ended.
 void in_parallel(int n, const std::function<void(int)>& f);
 
 }  // namespace megalith

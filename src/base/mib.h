@@ -1,4 +1,4 @@
-// Bytes as reports tell them.
+// Formats bytes for reports.
 #pragma once
 #include "base/dtype.h"
 

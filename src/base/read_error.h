@@ -7,7 +7,7 @@
 
 namespace megalith {
 
-// The file or its disk is damaged, or it is not there: an older one, or a copy, may be whole.
+// The file is missing, or it or its disk is damaged: an older file, or a copy, may be intact.
 struct DamagedFile : Error {
   using Error::Error;
 };

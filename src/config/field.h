@@ -1,7 +1,7 @@
 // One list of fields per config struct, and everything that a list serves: the command line (parse.h), YAML and JSON
 // (file.h), help, the docs page and the printed arguments (show.h), and the comparison of two configs.
 //
-// A struct's list is one function, `void list_fields(Struct&, config::FieldList&)`, in the .cpp file beside the struct.
+// A struct's list is one function, `void list_fields(Struct&, config::FieldList&)`, in the struct's .cpp file.
 // It binds names to the members of one object, so a list is as short-lived as a reference to that object. A field has
 // one name (Megatron's main flag without its dashes) and any number of spellings; a switch is a spelling that stands
 // for a constant value:
@@ -37,7 +37,7 @@ struct Spelling {
   std::function<std::string(std::string_view)> convert = {};  // from the value as written to the field's own form
   bool weak = false;                                          // counts only if no other spelling sets the field
   std::string help = {};                                      // what sets it apart from the main spelling
-  std::string metavar = {};                                   // its value in help, where it has a form of its own
+  std::string metavar = {};                                   // its value in help, if it has a special form
 };
 
 struct Field {
@@ -45,7 +45,7 @@ struct Field {
   Ref ref;
   std::string help;
   std::string group;
-  std::string metavar;              // what help calls the value; empty: from the kind
+  std::string metavar;              // name of the value in help; empty: by type
   std::vector<Spelling> spellings;  // the first is the main one
   bool bare = false;                // a word where a flag is wanted is its value
   std::string there;                // Megatron's default, where it differs

@@ -2,7 +2,7 @@
 //
 // YAML: keys are flags without their dashes, with - or _; a list is a sequence, a switch is true or false. Sections
 // (maps) may group keys as the writer likes; their names mean nothing. null leaves the default. JSON: one flat object
-// of keys with underscores; every field is written, so that a file stands by itself.
+// of keys with underscores; every field is written, so that a file is complete.
 #pragma once
 #include <string>
 #include <string_view>

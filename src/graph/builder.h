@@ -53,7 +53,7 @@ class Builder {
   // The same into a leaf, whose value it becomes; on a lane if that is not 0; if `first_only`, in a step's first
   // micro-batch.
   Value move_into(Value v, AxisSet axes, State to, Value leaf, int lane = 0, bool first_only = false);
-  // A relayout on a lane: begun here, to be ended by wait().
+  // Starts a relayout on a lane; wait() ends it.
   Value begin_relayout(Value v, AxisSet axes, State to, int lane, Order order = Order::block, int rotated = 0);
   Value wait(Value moved);
   // The sum of a leaf over ranks, in its memory; nobody may read the leaf afterwards.

@@ -106,7 +106,7 @@ class AnyOp {
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const { return it_->grad(b, n, dys); }
   Cost cost(Types ins, Types outs) const { return it_->cost(ins, outs); }
   std::vector<Alias> aliases() const { return it_->aliases(); }
-  int lane() const { return it_->lane(); }  // 0: done when the node is done; others: begun there, ended by a Wait
+  int lane() const { return it_->lane(); }  // 0: completes with the node; others: starts there, ended by a Wait
   bool repeats() const { return it_->repeats(); }
   // Whether results want a gradient because input i does.
   bool passes_grad(int i) const { return it_->passes_grad(i); }

@@ -55,7 +55,7 @@ struct Wait {
 // Whether a run of the op's program carries it out. `first`: it is a step's first micro-batch.
 bool is_carried_out(const AnyOp& op, bool first);
 
-// A value that each pipeline stage has of its own, which its type can't express, as a term of the sum over stages.
+// A value that differs between pipeline stages, as a term of the sum over stages. Its type cannot express this.
 struct StageTerm {
   static constexpr std::string_view name = "stage_term";
   void fields(auto&&) const {}

@@ -17,7 +17,7 @@ struct T5ModelConfig {
   i64 relative_attention_max_distance = 128;
   bool unscaled_attention = false;     // scores are not divided by sqrt(kv_channels) (Google's T5)
   bool scale_decoder_outputs = false;  // the head reads the final norm's result divided by sqrt(hidden_size) (v1.0)
-  bool no_head_bias = false;           // a tied head has none (v1.0); one of its own never has
+  bool no_head_bias = false;           // of a tied head (v1.0); an untied one never has a bias
   bool operator==(const T5ModelConfig&) const = default;
 };
 

@@ -1,7 +1,7 @@
 // The state of delayed scaling (docs/fp8.md), of a linear layer's x, w and dy: state [1 + slots, 3] f32. Row 0 has the
-// scales, 0 where there is none yet; the rows behind it the history of amax, the oldest first.
+// scales, 0 if there is none yet; the other rows have the history of amax, oldest first.
 //   collect_amax   seen [n] f32, amax... -> seen, in place: element places[i] is at least amax i. In a step's first
-//                  micro-batch what was there before does not count.
+//                  micro-batch the previous content of `seen` is ignored.
 //   delayed_scale  state of each layer.., seen over all ranks, scalars [4] f64 (StepScalars) -> the states, in place,
 //                  layer i with the elements of `seen` from 3 i on. Nothing changes if the step does not count, or
 //                  where a tensor's amax is 0: it was not cast.

@@ -1,5 +1,5 @@
 // y = x / max(|x|, eps), |x| the root of the sum of squares over all dims but the first. So each matrix of a stack has
-// a norm of its own. x [k, ...], whole on all dims but the first.
+// a separate norm. x [k, ...], not split on any dim but the first.
 #pragma once
 #include "graph/relayout_op.h"
 

@@ -2,7 +2,7 @@
 // dropout's. So each layout draws the same. rows [b]: the sample number of each row.
 //   jitter       x [s,b,h], rows -> x times a number of [1 - eps, 1 + eps) (Fedus 2021)
 //   fake_logits  z [s,b,e], rows -> numbers of [-1, 1), or with `add` z + add times a normal number of each expert. z's
-//                gradient is the result's: a router that chooses at random goes on learning.
+//                gradient is the result's: a router with random choices still learns.
 #pragma once
 #include "graph/builder.h"
 

@@ -1,4 +1,4 @@
-// What a router's losses are made of.
+// Inputs of a router's losses.
 //   router_scores   z [s,b,e] -> q [s,b,e]: softmax, or the scores (ops/router_score.h) over the sum of all experts'
 //                   (+ 1e-20)
 //   expert_map      choice [s,b,k] -> m [s,b,e]: 1 where an expert is chosen; ids below 0 choose none

@@ -13,7 +13,7 @@ using LrDecay = LrDecayStyle;
 using WsdDecay = WsdDecayStyle;
 
 // All lengths in samples. Warmup may be a fraction of a sample: --lr-warmup-fraction is not rounded.
-// A parameter group with rates of its own copies the schedule and changes max_lr and min_lr.
+// A parameter group with its own rates copies the schedule and changes max_lr and min_lr.
 struct LrSchedule {
   LrDecay style = LrDecay::linear;
   WsdDecay wsd_style = WsdDecay::exponential;

@@ -49,7 +49,7 @@ class Optimizer {
   virtual std::string_view updates_by(const Parameter&) const { return name(); }
   // matrix: update() needs a whole parameter, not stretches of its elements.
   virtual Granularity granularity() const { return Granularity::element; }
-  // Whether it accepts a leaf in which several parameters are packed. If not, the model declares each by itself.
+  // Whether it accepts a leaf in which several parameters are packed. If not, the model declares them separately.
   virtual bool takes_packed() const { return true; }
 
   virtual std::vector<OptimizerState> states(const Precision& precision) const = 0;

@@ -1,4 +1,4 @@
-// Of an interpreter whose device reaches the host's memory only after a while, beside the work: what tells when.
+// For an interpreter that pins host memory in the background: whether it is ready.
 #pragma once
 
 namespace megalith {
@@ -6,7 +6,7 @@ namespace megalith {
 class HostMemoryAhead {
  public:
   virtual ~HostMemoryAhead() = default;
-  // Whether copies to Interpreter::host_memory() begin without waiting. Waits so long for it.
+  // Whether copies to Interpreter::host_memory() can start now. Waits at most `seconds` for it.
   virtual bool is_host_memory_ready(double seconds) const = 0;
 };
 

@@ -12,7 +12,7 @@ namespace megalith {
 class HashesLeaves {
  public:
   virtual ~HashesLeaves() = default;
-  // Of what the work queued so far leaves in them. Waits.
+  // Hashes of the leaves after all queued work. Waits for it.
   virtual std::vector<u64> hash(std::span<const Leaf* const> leaves) = 0;
 };
 

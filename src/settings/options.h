@@ -32,7 +32,7 @@ enum class LogLevel { debug, info, warning, error };
 
 enum class TimingLogOption { max, minmax, all };  // of the ranks' times
 
-enum class RerunMode { disabled, validate_results, report_stats };  // what a result that is another one again leads to
+enum class RerunMode { disabled, validate_results, report_stats };  // when a result differs when computed again
 
 enum class NonPersistentType { none, global, local };  // of saves of which only the latest stays
 
@@ -149,9 +149,9 @@ struct Options {
   OffloadConfig offload;  // of activations
   QuantizeConfig quantize;
 
-  std::optional<Architecture> trains{};  // the kind of model that the command trains; none: it reads an existing model
+  std::optional<Architecture> trains{};  // kind of model that the command trains; none: it reads an existing model
 
-  config::Given given;             // the fields that the user set, and by which flag
+  config::Given given;             // fields that the user set, and by which flag
   config::Wrong wrong;             // options that could not be read, or are refused: finish_options reports them
   std::vector<std::string> notes;  // for the start-up log: flags without effect, warnings, differences from Megatron
   bool help = false;               // --help: print options_help() and leave

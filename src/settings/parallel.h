@@ -34,7 +34,7 @@ struct ParallelConfig {
   bool sequence_parallel = false;
   CpCommType cp_comm_type = CpCommType::all_gather;
   PipelineSchedule pipeline_schedule = PipelineSchedule::one_f_one_b;
-  std::string pipeline_layout{};                  // all stages as text, or auto; empty: the numbers below tell
+  std::string pipeline_layout{};                  // all stages as text, or auto; empty: the numbers below are used
   i64 num_layers_per_virtual_pipeline_stage = 0;  // at most one of the two; 0: a rank has one piece of the model
   i64 num_virtual_stages_per_pipeline_rank = 0;
   i64 microbatch_group_size_per_vp_stage = 0;  // 0: the pipeline's size

@@ -1,6 +1,6 @@
 // BERT (Devlin 2018), a stack that sees the whole sequence, as Megatron builds it and as Hugging Face does:
 //   x = word[tokens] + position + token_type[types], then (embedding_layernorm) a norm
-//   pre-norm:   x += attention(norm(x)); x += mlp(norm(x)); behind the last layer a norm
+//   pre-norm:   x += attention(norm(x)); x += mlp(norm(x)); a norm after the last layer
 //   post-norm:  x = norm(x + attention(x)); x = norm(x + mlp(x))
 //   logits = norm(gelu(dense x)) word^T + bias            [s,b,v]; this GELU is the exact one
 //   binary = head(tanh(pooler x[position 0]))             [b,2]

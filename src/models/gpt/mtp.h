@@ -1,5 +1,5 @@
-// Multi-token prediction behind the layers of a GPT (DeepSeek-V3, arXiv 2412.19437, section 2.2; Megatron's modules).
-// With h_0 the stream behind the final norm, and depths j = 1 .. D:
+// Multi-token prediction after the layers of a GPT (DeepSeek-V3, arXiv 2412.19437, section 2.2; Megatron's modules).
+// With h_0 the stream after the final norm, and depths j = 1 .. D:
 //   u_j = [norm_e(embedding of the token j positions on) | norm_h(h_{j-1})] W^T, W [h,2h]
 //   h_j = norm_f(layer_j(u_j)), logits_j = head(h_j), which predict the label j positions on
 // The loss gets F / D of each depth's mean over the positions that count there. Embedding and head are the model's own.

@@ -1,4 +1,4 @@
-// How a RETRO's values are cut into chunks: each chunk of each sequence becomes a sequence of its own.
+// Cuts a RETRO's values into chunks: each chunk of each sequence becomes a sequence.
 //   s sequence = l chunks of m tokens  b batch  c = (b l) chunks of the batch  k neighbours of a chunk
 //   n tokens of a neighbour
 #pragma once
