@@ -62,8 +62,10 @@ class Search {
         for (const json& d : json::parse(text)) {
           goes_on = true;
           if (problem.empty()) problem = d[2];
+          const auto node = d[0].get<std::string>();
+          const auto slot = d[1].get<size_t>();
           for (auto& [_, holders] : m.by_rank)
-            std::erase_if(holders, [&](const Holder& h) { return h.node == d[0] && h.slot == d[1]; });
+            std::erase_if(holders, [&](const Holder& h) { return h.node == node && h.slot == slot; });
         }
     }
     return problem;
