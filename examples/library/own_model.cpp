@@ -1,4 +1,4 @@
-// own_model RANK RANKS PORT FLAGS...: a language model of one hidden layer, of 24 words, on so many ranks.
+// own_model RANK RANKS PORT FLAGS...: trains a language model with one hidden layer and 24 words on RANKS ranks.
 #include <megalith/graph.h>
 #include <cstdio>
 #include <cstdlib>
@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   };
   const megalith::Rank rank{std::stoi(argv[1]), std::stoi(argv[2]), "127.0.0.1", std::stoi(argv[3])};
   megalith::Session s = megalith::make_session(megalith::Config({argv + 4, argv + argc}), model, {}, rank);
-  s.batches([](mgl_batch& b) {  // sample n begins with n; each token is the one before, times 5, plus 1
+  s.batches([](mgl_batch& b) {  // sample n begins with n; each next token is 5 times the previous one, plus 1
     for (int64_t i = 0; i < b.sequences * b.seq_length; ++i) {
       b.tokens[i] = i % b.seq_length ? b.labels[i - 1] : int32_t((b.first_sample + i / b.seq_length) % 24);
       b.labels[i] = (5 * b.tokens[i] + 1) % 24;

@@ -1,11 +1,11 @@
-// train_cpp BATCHES DIR FLAGS...: three steps, a save, and three more in a new session.
+// train_cpp BATCHES DIR FLAGS...: trains three steps, saves, and trains three more in a new session.
 #include <cstdio>
 #include <fstream>
 #include <megalith/megalith.hpp>
 
 int main(int argc, char** argv) {
   std::ifstream file(argv[1], std::ios::binary);
-  const auto fill = [&](mgl_batch& b) {  // a sample of the file: its tokens, then its labels
+  const auto fill = [&](mgl_batch& b) {  // each sample of the file has its tokens, then its labels
     file.seekg(b.first_sample * b.seq_length * 8);
     for (int64_t at = 0; at < b.sequences * b.seq_length; at += b.seq_length)
       for (int32_t* ids : {b.tokens, b.labels}) file.read(reinterpret_cast<char*>(ids + at), b.seq_length * 4);

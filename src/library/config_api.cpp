@@ -1,4 +1,4 @@
-// The C interface of configs, versions and errors.
+// The C interface for configs, versions and errors.
 #include <algorithm>
 #include <memory>
 #include <string_view>
@@ -12,7 +12,8 @@ std::string& last_error() {
   return it;
 }
 Handles<mgl_config>& configs() {
-  static auto* it = new Handles<mgl_config>;  // a caller's own globals may free handles after this file's are gone
+  // never destroyed, because a caller's own globals may free handles after this file's globals are gone
+  static auto* it = new Handles<mgl_config>;
   return *it;
 }
 Handles<mgl_session>& sessions() {

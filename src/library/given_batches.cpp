@@ -53,7 +53,7 @@ Batch GivenBatches::made(i64 first) const {
   int code = 0;
   try {
     code = filler_.fill(filler_.user, &out);
-  } catch (...) {  // a caller in C++, whatever it throws
+  } catch (...) {  // the caller may be C++ and throw anything
     fail("the function that fills batches threw: let it return a number other than 0 instead");
   }
   check(code == 0, "the function that fills batches returned {} for the batch at sample {}", code, first);

@@ -19,7 +19,7 @@ Built GivenModel::build(Builder& b, const ModelPiece&, const BuildMode& mode) co
   int code = 0;
   try {
     code = build_(user_, &graph);
-  } catch (...) {  // a caller in C++, whatever it throws
+  } catch (...) {  // the caller may be C++ and throw anything
     code = -1;
   }
   graphs().remove(&graph);

@@ -1,4 +1,4 @@
-// The C interface of models of the caller's own.
+// The C interface for the caller's own models.
 #include <algorithm>
 #include <memory>
 
@@ -28,7 +28,7 @@ static mgl_status on(mgl_graph* graph, F&& f) noexcept {
   return status;
 }
 
-// A call that adds a value.
+// Runs a call that adds a value.
 template <class F>
 static mgl_value adds(mgl_graph* graph, F&& f) noexcept {
   mgl_value number = -1;

@@ -1,4 +1,4 @@
-// The C interface of sessions.
+// The C interface for sessions.
 #include <algorithm>
 #include <cstddef>
 
@@ -9,7 +9,7 @@
 
 using namespace megalith;
 
-// A call that works on a session: what it says goes to the session's own listener.
+// Runs a call on a session. Log lines go to the session's own listener.
 template <class F>
 static mgl_status on(mgl_session* s, F&& f) noexcept {
   return call([&] {
@@ -19,11 +19,11 @@ static mgl_status on(mgl_session* s, F&& f) noexcept {
   });
 }
 
-// Of a caller's struct as much as it has; what it lacks is 0.
+// The caller's struct, as far as its size goes; missing members are 0.
 static mgl_session_options whole(const mgl_session_options* given) {
   mgl_session_options out{};
   if (!given) return out;
-  constexpr size_t kFirst = offsetof(mgl_session_options, rank);  // the size of the first version
+  constexpr size_t kFirst = offsetof(mgl_session_options, rank);  // size of the first version
   want(given->size >= kFirst, "the options' size is {}: set it to sizeof of the struct, {}", given->size, sizeof out);
   std::memcpy(&out, given, std::min(given->size, sizeof out));
   return out;
@@ -67,7 +67,7 @@ mgl_status new_session(const mgl_config* config, const mgl_session_options* opti
   return call([&] {
     want_alive(config);
     want(out != nullptr, "the place for the session is null");
-    log::mute();  // what threads of a session say, which have no listener, is not for this process's output
+    log::mute();  // log lines of threads without a listener must not go to this process's output
     auto made = std::make_unique<mgl_session>();
     const mgl_session_options given = whole(options);
     made->sink = sink_of(given);
@@ -108,7 +108,7 @@ mgl_status mgl_session_set_batches(mgl_session* session, mgl_batch_fn fill, void
 
 mgl_status mgl_session_step(mgl_session* session, mgl_step_result* result) {
   return on(session, [&](TrainingSession& s) {
-    constexpr size_t kFirst = offsetof(mgl_step_result, tokens);  // the size of the first version
+    constexpr size_t kFirst = offsetof(mgl_step_result, tokens);  // size of the first version
     want(!result || result->size >= kFirst, "the result's size is {}: set it to sizeof, {}", result->size,
          sizeof(mgl_step_result));
     const double began = steady_seconds();

@@ -11,7 +11,7 @@
 namespace megalith {
 namespace {
 
-// Of a run's own fields, those that mean something where the caller has the loop.
+// The fields of a run that have a meaning if the caller has the loop.
 const std::set<std::string, std::less<>>& taken() {
   static const std::set<std::string, std::less<>> fields = {"micro-batch-size",
                                                             "global-batch-size",
@@ -59,7 +59,7 @@ void refuse_commands_own(Options& o) {
     o.wrong.mistakes.push_back("--world-size: the session's options say how many ranks there are: leave it out");
 }
 
-// What asks for parts of a GPT.
+// Refuses flags for parts of a GPT.
 void refuse_gpts_own(Options& o) {
   static const std::set<std::string, std::less<>> sizes = {"seq-length", "vocab-size"};
   const char* instead = "the model is the caller's own: leave it out";
@@ -84,7 +84,7 @@ void refuse_gpts_own(Options& o) {
     if (!o.given.has(flag)) o.wrong.mistakes.push_back(fmt::format("--{} is required: batches have it", flag));
 }
 
-// The rules ask for a GPT's sizes.
+// Sets sizes of a small GPT, because the rules between flags need some.
 void stand_in_for_gpt(Options& o) {
   const i64 ranks = std::max<i64>(1, o.parallel.tensor_model_parallel_size);
   o.model.num_layers = 1, o.model.hidden_size = 8 * ranks, o.model.num_attention_heads = ranks;
@@ -100,7 +100,7 @@ Options session_options(const std::vector<std::string>& words, const SessionShap
     check(!o.help, "--help: `megalith pretrain-gpt --help` prints the flags");
     refuse_commands_own(o);
     o.trains = o.model.architecture = Architecture::gpt;
-    o.data.mock_data = true;  // the rules ask for data, and the caller's batches are none of the data's flags
+    o.data.mock_data = true;  // the rules need data; the caller's batches come from no flag
     o.parallel.world_size = shape.world_size;
     if (shape.own_model) refuse_gpts_own(o), stand_in_for_gpt(o);
     complete_model(o);

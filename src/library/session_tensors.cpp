@@ -10,7 +10,7 @@
 
 namespace megalith {
 
-// Stages of a pipeline tell each other what they hold. Weights come first.
+// The stages of a pipeline exchange the lists of tensors that they hold. Weights come first.
 void TrainingSession::list_tensors() {
   using nlohmann::json;
   json mine = json::array();
@@ -45,7 +45,7 @@ static void check_f32(const WholeTensor& t) {
   check(t.dtype == DType::f32, "tensor {} is {}: only f32 ones can be read and written", t.name, name_of(t.dtype));
 }
 
-// Of a box of a tensor, in its order.
+// Copies a box to its position in a tensor. The box's values are in row-major order.
 static void put(const Shape& whole, const Shape& offset, const Shape& shape, const float* values, float* out) {
   for_runs(whole, offset, shape, [&](i64 first, i64 n) {
     std::copy_n(values, n, out + first);
@@ -112,7 +112,7 @@ void TrainingSession::write(const std::string& name, std::span<const float> valu
   model_->finish();
 }
 
-// The leaf sums over the tokens of the step, and the vocabulary's padding lies behind the true rows.
+// The leaf has a sum over the tokens of the step. Padding of the vocabulary comes after the true rows.
 const Leaf& TrainingSession::gradient_of(const WholeTensor& t) const {
   const std::string& name = t.name;
   check(ranks_->size() == 1, "the gradient of {}: this session has {} ranks, and gradients are read of one alone", name,

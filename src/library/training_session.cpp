@@ -21,7 +21,8 @@ std::unique_ptr<Ranks> joined(const Options& o, const Place& place) {
   return join_unwatched(place, {.timeout_seconds = 60 * o.parallel.distributed_timeout_minutes});
 }
 
-// For what leaves ranks apart where it throws: not a check that all of them make.
+// Guards code that all ranks must finish together. If it throws on one rank, the session is broken. Checks that all
+// ranks make need no guard.
 class Apart {
  public:
   explicit Apart(bool& broken) : broken_(broken) { broken_ = true; }
@@ -60,7 +61,7 @@ TrainingSession::TrainingSession(Options options, const Place& place, std::share
   start_from(o_);
 }
 
-// The others of a broken session may never come to say farewell.
+// In a broken session the other ranks may never reach their end. So this rank reports a failure and does not wait.
 TrainingSession::~TrainingSession() {
   if (is_broken_) ranks_->failed("");
 }
@@ -120,7 +121,7 @@ double TrainingSession::evaluate(const BatchFiller& filler, i64 micro_batches) {
   return e.mean();
 }
 
-// The value of the first rank of the last stage; the others have none.
+// The value of the first rank of the last stage, which other ranks do not have.
 double TrainingSession::from_last_stage(double x) {
   const Mesh& mesh = step_->plan.mesh;
   const Coord one = mesh.at(Coord{}, groups::pipeline, mesh.n(groups::pipeline) - 1);

@@ -9,7 +9,7 @@
 namespace megalith {
 namespace {
 
-// Megatron's pair (left, right): keys before and after the query. The query itself is not counted, so W,0 is a window
+// Megatron's pair (left, right): keys before and after the query. The query itself does not count, so W,0 is a window
 // of W + 1 keys.
 std::string window_of_pair(std::string_view text) {
   std::string pair;
@@ -52,7 +52,7 @@ void list_sizes(ModelConfig& c, config::FieldList& f) {
         "Rows of the embedding table in memory; 0: from make-vocab-size-divisible-by.");
 }
 
-// BigScience's program has other names.
+// Replaces names that BigScience's program used.
 std::string positions_today(std::string_view name) {
   if (name == "rotary") return "rope";
   return std::string(name == "absolute" ? "learned_absolute" : name);
@@ -151,13 +151,14 @@ i64 padded_vocab(i64 vocab_size, i64 divisible_by, i64 tensor_model_parallel_siz
 }
 
 void ModelConfig::resolve(i64 tensor_model_parallel_size) {
-  constexpr i64 kLargest = i64(1) << 40;  // beyond it no formula is worked out: the compatibility rules refuse the size
+  constexpr i64 kLargest = i64(1) << 40;  // larger sizes enter no formula: the compatibility rules refuse them
   const auto usable = [](i64 size) { return size > 0 && size <= kLargest; };
   if (ffn_hidden_size == 0 && usable(hidden_size))
     ffn_hidden_size =
         activation == Activation::swiglu ? i64(double(4 * hidden_size) * 2 / 3 / 64) * 64 : 4 * hidden_size;
   if (num_query_groups == 0) num_query_groups = num_attention_heads;
-  // Megatron-DeepSpeed's scripts say of a dense model that it has one expert. With other settings of experts it is one.
+  // Scripts of Megatron-DeepSpeed give a dense model one expert. With other settings of experts one expert is a
+  // mixture.
   if (moe == MoeConfig{.num_experts = 1}) moe.num_experts = 0;
   if (kv_channels == 0 && mla.on()) kv_channels = mla.head();
   if (kv_channels == 0 && usable(num_attention_heads) && hidden_size % num_attention_heads == 0)

@@ -10,7 +10,7 @@ namespace {
 using Made = std::shared_ptr<const Model>;
 using Make = Made (*)(const ModelConfig&, const ParallelStyle&, const GptData&);
 
-// By Architecture.
+// Indexed by Architecture.
 constexpr Make kMakers[] = {
     [](const ModelConfig& c, const ParallelStyle& style, const GptData& data) -> Made {
       return std::make_shared<Gpt>(c, style, data);

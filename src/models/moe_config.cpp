@@ -10,7 +10,7 @@
 namespace megalith {
 namespace {
 
-// A list of 0 and 1 in Megatron's form: "[0]*3+[1]*58", with brackets, commas, + and * of a list and a number.
+// A list of 0 and 1 in Megatron's form: "[0]*3+[1]*58", with brackets, commas, +, and * with a list and a number.
 class LayerList {
  public:
   explicit LayerList(const std::string& text) : text_(text) {
@@ -25,7 +25,7 @@ class LayerList {
   }
 
  private:
-  static constexpr size_t kMost = size_t(1) << 20, kDeepest = 64;  // layers; brackets
+  static constexpr size_t kMost = size_t(1) << 20, kDeepest = 64;  // maximum layers; maximum nesting of brackets
 
   [[noreturn]] void refuse() const {
     fail("--moe-layer-freq '{}': want a number, or a list of 0 and 1 as ([0]*3+[1]*58)", text_);

@@ -9,7 +9,7 @@ std::vector<i64> mixture_layers(const ModelConfig& config) {
   const std::vector<bool> mixtures = config.moe.pattern(config.num_layers);
   for (size_t i = 0; i < mixtures.size(); ++i)
     if (mixtures[i]) out.push_back(i64(i));
-  for (i64 j = 0; j < config.mtp.num_layers && !mixtures.empty() && mixtures.back(); ++j)  // as the last layer
+  for (i64 j = 0; j < config.mtp.num_layers && !mixtures.empty() && mixtures.back(); ++j)  // like the last layer
     out.push_back(config.num_layers + j);
   return out;
 }

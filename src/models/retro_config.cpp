@@ -4,7 +4,7 @@
 
 namespace megalith {
 
-// Each third layer from the sixth on, in deep models from the ninth.
+// Every third layer from the sixth on; in deep models from the ninth.
 bool RetroModelConfig::attends(i64 layer, i64 layers) {
   const i64 first = layers <= 15 ? 6 : 9, number = layer + 1;
   return number >= first && (number - first) % 3 == 0;

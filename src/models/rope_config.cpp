@@ -6,7 +6,7 @@ namespace megalith {
 
 using Kind = RopeScaling::Kind;
 
-// Megatron's --rope-type, of multi-head latent attention.
+// Megatron's --rope-type, for multi-head latent attention.
 static std::string kind_of_rope(std::string_view name) { return std::string(name == "rope" ? "none" : name); }
 
 void list_fields(RopeScaling& c, config::FieldList& f) {

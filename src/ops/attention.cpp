@@ -24,7 +24,7 @@ std::vector<double> alibi_slopes(const AttentionSpec& at, i64 heads) {
 
 float rounded_alibi(float slope, i64 position) { return float(bf16(slope * float(bf16(float(position))))); }
 
-// The letters of rows and of the optional inputs after it.
+// The letters of rows and of the optional inputs after them.
 static std::string behind(const AttentionSpec& at) {
   check(at.causal || (at.window == 0 && !at.alibi && !at.starts),
         "[attention] a window, ALiBi and documents need a causal mask: {}", AnyOp(Attention{at}).print());
@@ -63,8 +63,7 @@ std::vector<Value> Attention::grad(Builder& b, const Node& n, std::span<const Va
   return out;
 }
 
-// Multiplications of one product of x [s,..], such as q, with all keys it sees: s * t, half of that when causal,
-// s * window when shorter.
+// The number of query-key pairs of x [s,..], such as q: s * t; half of that if causal, s * window if that is less.
 static double pairs(const Type& x, i64 keys, const AttentionSpec& at) {
   const double s = double(x.dim(0)), t = double(keys);
   const double most = at.causal ? t / 2 : t;
@@ -72,7 +71,7 @@ static double pairs(const Type& x, i64 keys, const AttentionSpec& at) {
   return s * seen * double(x.elements() / std::max<i64>(1, x.dim(0)));
 }
 
-// One product by q and k, one by v. Packed, o has q's sizes.
+// One product of q and k, one with v. If packed, o has q's sizes.
 Cost Attention::cost(Types ins, Types outs) const {
   const i64 keys = ins[at.packed() ? 0 : 1].dim(0);
   const Type &q = at.packed() ? outs[0] : ins[0], &o = outs[0];
@@ -92,7 +91,7 @@ std::vector<DType> AttentionGrad::dtypes(Types ins) const {
   return out;
 }
 
-// The scores once more, dq and dk; do v^T and dv.
+// The scores again, dq and dk; do v^T and dv.
 Cost AttentionGrad::cost(Types ins, Types outs) const {
   const i64 keys = ins[at.packed() ? 1 : 2].dim(0);
   const Type &o = ins[0], &q = at.packed() ? o : ins[1];

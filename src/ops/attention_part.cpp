@@ -11,11 +11,11 @@ constexpr AxisSet kRing = groups::context;
 
 bool is_ring(const AxisUse& use) { return kRing.has(use.axis); }
 
-// By the whole attention's rule, with the ring's axis taken out of s and t.
+// Infers by the rule of the whole attention, with the ring's axis taken out of s and t.
 std::vector<Type> infer_part(const LayoutRule& rule, InferArgs a, const std::vector<DType>& dtypes) {
   const auto [names, results] = split_spec(rule.spec);
   check(names.size() == a.ins.size(), "{}: got {} inputs", rule.spec, a.ins.size());
-  std::map<char, AxisList> rings;  // of s and t: what splits them, the ring included
+  std::map<char, AxisList> rings;  // axes that split s and t, the ring included
   for (size_t i = 0; i < names.size(); ++i)
     for (size_t d = 0; d < std::min(names[i].size(), a.ins[i].layout.dims.size()); ++d) {
       if (names[i][d] != 's' && names[i][d] != 't') continue;
@@ -35,7 +35,7 @@ std::vector<Type> infer_part(const LayoutRule& rule, InferArgs a, const std::vec
   return out;
 }
 
-// A window is shared by the parts.
+// The parts share the window.
 AttentionSpec shared(AttentionSpec at, int parts) {
   if (at.window > 0) at.window = std::max<i64>(1, at.window / parts);
   return at;

@@ -5,7 +5,7 @@
 
 namespace megalith {
 
-// x's letters, with `to` for the one that is cut.
+// x's letters, with the letter `at` replaced by `to`.
 static std::string part(std::string x, char at, char to) {
   const size_t place = x.find(at);
   check(place != std::string::npos, "[cut, join] {} has no letter {}", x, at);
@@ -24,7 +24,7 @@ LayoutRule Cut::rule() const {
 
 Value or_zeros(Builder& b, Value cotangent, Value result) {
   if (cotangent) return cotangent;
-  const Type type = b.type(result);  // by value: nodes are added
+  const Type type = b.type(result);  // a copy, because nodes are added
   return b.add1(Scale{type.ndim(), 0}, {b.add1(Ones{type.dual(type.dtype)}, {})});
 }
 

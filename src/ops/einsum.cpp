@@ -46,8 +46,8 @@ Cost Einsum::cost(Types ins, Types outs) const {
   return {flops, total_bytes(ins, outs)};
 }
 
-// Where `plus` is added, y is never laid over it: cuBLASLt rounds some products otherwise in place, and a run would
-// have other bits where something keeps `plus` for longer.
+// y never uses the memory of `plus`. cuBLASLt rounds some products differently in place, so the bits would depend on
+// whether another node still needs `plus`.
 std::vector<Alias> Einsum::aliases() const {
   if (accumulate) return {{0, 2, true}};
   return {};

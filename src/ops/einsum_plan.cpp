@@ -6,9 +6,9 @@ namespace {
 
 enum { kX = 0, kW = 1, kY = 2 };
 
-// The loops by the operands that have them.
+// The loops, grouped by the operands that have them.
 struct Groups {
-  std::vector<Loop> batch, m, n, k, alone;  // in all three; x and y; w and y; x and w; only one
+  std::vector<Loop> batch, m, n, k, alone;  // in all three; in x and y; in w and y; in x and w; in only one
 
   explicit Groups(const std::vector<Loop>& loops) {
     for (const Loop& l : loops) {
@@ -24,17 +24,17 @@ bool dense(const Loop& l) {
   return true;
 }
 
-// The matrix product [m,k] x [k,n], if each group is one loop at most and y's rows or columns are dense.
+// The matrix product [m,k] x [k,n], if each group has at most one loop and y's rows or columns are dense.
 bool as_gemm(const Groups& g, const EinsumOperands& ops, EinsumPlan& plan) {
   if (!g.alone.empty() || g.m.size() > 1 || g.n.size() > 1 || g.k.size() > 1) return false;
   const Loop none, m = g.m.empty() ? none : g.m[0], n = g.n.empty() ? none : g.n[0], k = g.k.empty() ? none : g.k[0];
-  if (m.n * n.n == 1 || m.n * n.n * k.n < 512) return false;  // not worth a call
+  if (m.n * n.n == 1 || m.n * n.n * k.n < 512) return false;  // too small for a library call
   plan.swapped = m.stride[kY] == 1 || n.stride[kY] > 1;
   if ((plan.swapped ? m : n).stride[kY] > 1) return false;
   plan.kind = EinsumPlan::kGemm;
   const Loop &rows = plan.swapped ? n : m, &cols = plan.swapped ? m : n;
   const int a = plan.swapped ? kW : kX, b = plan.swapped ? kX : kW;
-  // A dim of size 1 gets the stride that makes its matrix an ordinary one.
+  // A dim of size 1 gets the stride that makes its matrix ordinary.
   auto stride = [](const Loop& l, int operand, i64 otherwise) { return l.n == 1 ? otherwise : l.stride[operand]; };
   GemmSpec& s = plan.gemm;
   s.m = rows.n, s.n = cols.n, s.k = k.n;

@@ -4,7 +4,7 @@ namespace megalith {
 
 namespace {
 
-// The letters of rows [n,...] after "en", and of a bias after "e".
+// The letters of rows [n,...] after "en". They are also those of a bias after "e".
 std::string rest_of(const Type& rows) {
   check(rows.ndim() >= 1 && rows.ndim() <= 4, "rows of {} dims", rows.ndim());
   return std::string("xyz").substr(0, size_t(rows.ndim() - 1));

@@ -7,7 +7,7 @@
 namespace megalith {
 
 ExpertRoom expert_room(i64 tokens, i64 k, i64 experts, i64 ep, std::optional<double> factor) {
-  const i64 most = std::min(k, experts / ep);  // rows of a token
+  const i64 most = std::min(k, experts / ep);  // maximum rows of a token
   ExpertRoom out{.balanced = (tokens * k + ep - 1) / ep, .worst = tokens * most};
   out.rows = out.worst;
   if (!factor || out.worst == 0) return out;

@@ -19,7 +19,8 @@ std::vector<Type> ExpertRows::infer(const InferArgs& a) const {
   const Type ends{DType::i32, {a.mesh.n(tokens.axes()), experts}, {{groups_of_tokens, {{ep}}}, {}, copy, {}}};
 
   check(a.ins.size() == 1u + (rows > 0), "got {} inputs", a.ins.size());
-  const i64 worst = choice.dim(0) * choice.dim(1) * std::min(choice.dim(2), experts / ranks);  // of all ranks of edp
+  // of all ranks of edp together
+  const i64 worst = choice.dim(0) * choice.dim(1) * std::min(choice.dim(2), experts / ranks);
   const i64 all = (rows ? rows * a.mesh.n(tokens.axes()) : worst) * ranks;
   AxisList n = tokens;
   n.add({ep, Order::ragged});

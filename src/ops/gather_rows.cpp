@@ -4,7 +4,7 @@ namespace megalith {
 
 namespace {
 
-// The plan's types as letters, of inputs 1 to 3: "ne", "en", "enk".
+// The types of the plan, inputs 1 to 3, as letters: "ne", "en", "enk".
 std::vector<Type> plan_as_letters(const InferArgs& a) {
   check(a.ins.size() >= 4, "want a value and the plan, got {} inputs", a.ins.size());
   const i64 e = a.ins[1].dim(1), n = a.ins[2].dim(0);

@@ -6,7 +6,7 @@ namespace megalith {
 
 namespace {
 
-// "nh" as "enh"; a weight's letters unchanged.
+// "nh" becomes "enh"; a weight's letters do not change.
 std::string with_expert(const std::string& letters) { return letters[0] == 'n' ? "e" + letters : letters; }
 
 std::string without_first(const std::string& letters) { return letters.substr(1); }
@@ -41,7 +41,7 @@ std::vector<Value> GroupedProduct::grad(Builder& b, const Node& n, std::span<con
   Value dx, dw;
   if (b.wants_grad(x)) dx = product(C + "," + B + "->" + A, b.grad_dtype(x), dys[0], b.saved(w));
   if (b.wants_grad(w)) {
-    // The first operand has the weight's outer letters.
+    // Whether the first operand has the weight's outer letters.
     const bool outer_first = B[1] == C[1];
     const std::string spec = outer_first ? C + "," + A : A + "," + C;
     const Value rows = b.saved(x);

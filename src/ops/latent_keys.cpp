@@ -4,7 +4,7 @@
 
 namespace megalith {
 
-// j: own + value, p: shared, k: own + shared, v: value.
+// Letters: j own + value, p shared, k own + shared, v value.
 LayoutRule LatentKeys::rule() const {
   return {
       .spec = "sbgj,sbp->sbgk,sbgv", .linear = {{0, 1}}, .whole = "jp", .sizes = {{'k', own + shared}, {'v', value}}};

@@ -10,7 +10,7 @@ bool covers(const Loop& inner, const Loop& outer) {
   return true;
 }
 
-// Merges one pair, if there is one.
+// Merges one pair, if possible.
 bool merge_once(std::vector<Loop>& loops) {
   for (size_t p = 0; p < loops.size(); ++p)
     for (size_t q = 0; q < loops.size(); ++q)

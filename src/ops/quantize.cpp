@@ -30,7 +30,7 @@ Type turned_back(Type transpose, Turn turn) {
   return transpose;
 }
 
-// The type of scales. `alike`: a box that holds all of a dim may be on several ranks, which all know its scale.
+// The type of scales. `alike`: a box that covers a full dim may be on several ranks, which all know its scale.
 static Type scales_of(const Mesh& mesh, const Type& x, const Shape& box, bool alike) {
   Type out = grid_of(mesh, x, box, alike);
   out.layout.max = {};
@@ -98,7 +98,7 @@ std::vector<Type> QuantizedProduct::infer(const InferArgs& a) const {
     check(a.ins[i + 1] == grid, "{}: scales are {}, want {}", spec, to_string(a.ins[i + 1]), to_string(grid));
   };
   is_coded(0, x_format, x_box, x_turn()), is_coded(2, w_format, w_box, w_turn());
-  // Codes have no gradient themselves, but their values have: the rule is that of the plain product.
+  // Codes have no gradient, but their values have: the rule is that of the plain product.
   const InferArgs two{a.mesh, {a.ins[0], a.ins[2]}, {true, true}};
   std::vector<Type> out = infer_by_rule(Einsum{spec, dtype}.rule(), two, {dtype});
   if (accumulate || plus) check(a.ins[4] == out[0], "{}: adds {} and {}", spec, to_string(out[0]), to_string(a.ins[4]));

@@ -10,7 +10,7 @@ AxisList ragged(const AxisList& list) {
   return out;
 }
 
-// Appends the dims of t from `first` on to those of `to`.
+// Appends the dims of t, from `first` on, to those of `to`.
 void add_dims(const Type& t, size_t first, Type& to) {
   to.shape.insert(to.shape.end(), t.shape.begin() + i64(first), t.shape.end());
   to.layout.dims.insert(to.layout.dims.end(), t.layout.dims.begin() + i64(first), t.layout.dims.end());

@@ -11,7 +11,7 @@ int relative_bucket(i64 delta, bool both_sides, i64 buckets, i64 max_distance) {
   const i64 base = both_sides && delta > 0 ? side : 0;
   const i64 distance = both_sides ? std::abs(delta) : std::max<i64>(0, -delta);
   if (distance < exact) return int(base + distance);
-  // In f32, as the programs that train such models do.
+  // In f32, like the programs that train such models.
   const float scale = float(std::log(double(max_distance) / double(exact)));
   const float share = std::log(float(distance) / float(exact)) / scale * float(side - exact);
   return int(base + std::min(side - 1, exact + i64(share)));

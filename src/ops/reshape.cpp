@@ -7,7 +7,7 @@ static std::string reversed(const std::string& spec) {
   return spec.substr(arrow + 2) + "->" + spec.substr(0, arrow);
 }
 
-// If a dim of size 1 is split off, its axes may be there or on the remaining dim: both join to the same type.
+// If a dim of size 1 is split off, its axes may be on it or on the remaining dim: both join to the same type.
 static bool is_of(const Result& r, const Type& t) { return r.shape == t.shape && r.layout.dims == t.layout.dims; }
 
 std::vector<Type> Reshape::infer(const InferArgs& a) const {

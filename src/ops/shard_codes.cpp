@@ -8,7 +8,7 @@ namespace megalith {
 
 namespace {
 
-// Of a part of a bucket: [t, n], cut along n.
+// A rank's part of a bucket must be [t, n], split along n.
 void check_part(const Type& part) {
   check(part.ndim() == 2 && (part.dtype == DType::bf16 || part.dtype == DType::f32), "{} is no part of a bucket",
         to_string(part));

@@ -9,7 +9,7 @@ namespace {
 
 i64 aligned(i64 n) { return (n + Window::kAlignment - 1) / Window::kAlignment * Window::kAlignment; }
 
-// The layout over the ranks that hold different parts of it, and those that hold the same part.
+// A layout over the ranks that hold different parts of the state, and over those that hold the same part.
 Layout layout_over(const Type& leaf) {
   Layout out = whole(2);
   AxisSet splits;
@@ -84,7 +84,7 @@ std::vector<Type> WindowUpdate::infer(const InferArgs& a) const {
     check(t.layout.partial.empty() && t.layout.max.empty() && layout_over(t).dims == a.ins[0].layout.dims,
           "a window of {} updates {}", to_string(a.ins[0]), to_string(t));
     check(begin + n <= local_type(a.mesh, t).elements(), "stretch {}+{} of {}", begin, n, to_string(t));
-    const bool weights = i % 2 == 0;  // after their gradient
+    const bool weights = i % 2 == 0;  // the weights follow their gradient
     if (!weights) continue;
     const Type& gradient = a.ins[i - 1];
     check(t.shape == gradient.shape && t.layout.dims == gradient.layout.dims, "weights are {}, their gradient {}",
@@ -94,7 +94,7 @@ std::vector<Type> WindowUpdate::infer(const InferArgs& a) const {
   return out;
 }
 
-// It reads and writes the ranges' gradients and weights, as Update does.
+// Reads and writes the ranges' gradients and weights, like Update.
 Cost WindowUpdate::cost(Types ins, Types outs) const {
   Cost c{0, 2 * double(outs[0].bytes())};
   for (size_t k = 0; k < window.stretches.size(); ++k) {

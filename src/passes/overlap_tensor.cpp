@@ -1,10 +1,10 @@
-// Tensor-parallel transfers of the backward, beside products that do not need them (--tp-comm-overlap).
-//   - A reduction of an input's gradient is begun on a lane; the weight gradients that stood before it come behind it,
-//     so that they are computed meanwhile.
-//   - The forward's value that is gathered again for a weight gradient is begun at the transfer before, one product
-//     earlier. If the backward makes it again (passes/rematerialize.cpp), it is begun there, and the weight gradient
-//     comes behind the next reduction. So do casts of it to codes that only weight gradients read.
-// Each is waited for where it is read first.
+// Overlaps tensor-parallel transfers of the backward with products that do not need them (--tp-comm-overlap).
+//   - The reduction of an input's gradient starts on a lane. The weight gradients before it move after it, so they are
+//     computed during the transfer.
+//   - The forward's value that is gathered again for a weight gradient starts at the previous transfer, one product
+//     earlier. If the backward rematerializes it (passes/rematerialize.cpp), the gather starts there, and the weight
+//     gradient moves after the next reduction. So do its casts to codes that only weight gradients read.
+// Each transfer ends before its first reader.
 #include <algorithm>
 #include <optional>
 #include <ranges>
@@ -87,7 +87,7 @@ class Overlap {
     };
     const bool needs = any_in(put_off_values_);
     if (n.phase == Phase::update) return needs;
-    // needs: the same accumulator once more
+    // needs: the same accumulator again
     return n.phase == Phase::backward &&
            (needs || adds_to_gradient(n) || (any_in(moved_) && makes_codes_for_weights(n)));
   }

@@ -90,7 +90,7 @@ class Balancer {
     for (i64 k = parts_ - 1; k >= 0; --k) lowest_[k] = reach_back(k, lowest_[k + 1], limit_);
   }
 
-  // Best ends of the part, where it begins at one of [first, last] and ends in [from, to]. Of equal ones the earliest.
+  // Best end of the part for each begin in [first, last]; ends are in [from, to]. Among equal ends the earliest.
   void solve(i64 first, i64 last, i64 from, i64 to) {
     if (first > last) return;
     const i64 begin = first + (last - first) / 2;
@@ -109,9 +109,9 @@ class Balancer {
   double first_, last_, limit_ = 0;
   i64 parts_, layers_, part_ = 0;
   std::vector<double> sums_;
-  std::vector<i64> needed_;             // the fewest layers of part k and all later parts
-  std::vector<i64> lowest_, highest_;   // where part k may begin; [parts]: where the last ends
-  std::vector<double> rest_, best_;     // least sums of squares from a beginning of the next part, of this one
+  std::vector<i64> needed_;             // the fewest layers of part k and all later parts together
+  std::vector<i64> lowest_, highest_;   // first and last possible begin of part k; at [parts]: of the last part's end
+  std::vector<double> rest_, best_;     // least sums of squares from a begin of the next part; of this part
   std::vector<std::vector<i64>> ends_;  // [part][beginning - lowest]
 };
 

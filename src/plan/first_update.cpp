@@ -11,7 +11,7 @@ size_t first_update(const Plan& plan, const Program& program) {
     const Role role = plan.leaves[size_t(leaf)].role;
     return role == Role::parameter || role == Role::main_parameter || role == Role::optimizer;
   };
-  // Untrained tensors change after each backward, or with the update (models/model.h, Untrained).
+  // Untrained tensors change after each backward, or in the update (models/model.h, Untrained).
   const auto is_untrained = [&](int buffer) {
     const int leaf = program.buffers[size_t(buffer)].leaf;
     return leaf >= 0 && plan.leaves[size_t(leaf)].role == Role::cache;

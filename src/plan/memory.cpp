@@ -11,7 +11,7 @@ namespace megalith {
 
 namespace {
 
-struct Slot {  // a piece of memory: one buffer, or several that share it in turn, or an instruction's workspace
+struct Slot {  // a range of memory: one buffer, several buffers that share it in turn, or an instruction's workspace
   i64 bytes = 0, offset = 0;
   int first, last;
 };
@@ -27,7 +27,7 @@ Value memory_of(const Graph& g, Value v) {
   return v;
 }
 
-// Values that have leaves of their own because another program, or another rank, reads them.
+// Values in leaves of their own, because another program or another rank reads them.
 using Kept = std::map<std::pair<const Graph*, Value>, std::string>;
 
 Kept find_kept(const std::vector<ProgramSpec>& programs) {
@@ -49,7 +49,7 @@ Kept find_kept(const std::vector<ProgramSpec>& programs) {
   return kept;
 }
 
-// Of a relayout that another program ends: kept until then.
+// The workspace of a relayout that another program ends. It is kept until then.
 std::string kept_workspace(const std::string& program, Value result) {
   return fmt::format("workspace {} {}", program, result.id);
 }
@@ -143,7 +143,7 @@ class ProgramPlanner {
         slots_[taken].last = std::max(slots_[taken].last, out.last);
         slot_[in.outs[k]] = taken;
       }
-      if (in.workspace_bytes > 0 && in.workspace == 0) {  // else it is a leaf, which is never the first
+      if (in.workspace_bytes > 0 && in.workspace == 0) {  // a workspace in a leaf has an offset other than 0
         workspace_slot_[i] = int(slots_.size());
         slots_.push_back({in.workspace_bytes, 0, i, std::max(i, end_of(in))});
       }
@@ -157,7 +157,7 @@ class ProgramPlanner {
     if (b.leaf >= 0 || b.last != i || b.bytes != out.bytes || slot_[from] < 0 || slots_[slot_[from]].last != i)
       return false;
     const auto once = std::count(in.ins.begin(), in.ins.end(), from) == 1;
-    for (size_t k = 0; k < in.outs.size(); ++k)  // another result may have it already
+    for (size_t k = 0; k < in.outs.size(); ++k)  // another result may have taken it already
       if (in.outs[k] != in.outs[a.out] && slot_[in.outs[k]] == slot_[from]) return false;
     return once;
   }
@@ -246,7 +246,8 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const 
       if (v.bucket.bucket) plan.leaves.back().bucket = 0;
       if (has_slots(v.role)) plan.leaves.back().slots = spec.slots;
     }
-  std::map<std::string, std::pair<const Graph*, Value>> by_name;  // pointers have another order on each rank
+  // Ordered by name, because the order of pointers differs from rank to rank.
+  std::map<std::string, std::pair<const Graph*, Value>> by_name;
   for (const auto& [value, name] : kept) by_name[name] = value;
   for (const auto& [name, value] : by_name) {
     const auto& [g, v] = value;

@@ -101,7 +101,7 @@ static void verify(const Plan& plan, const Program& p) {
   for (size_t b = 0; b < p.buffers.size(); ++b)
     if (p.buffers[b].leaf < 0 && p.buffers[b].first >= 0) born[size_t(p.buffers[b].first)].push_back(int(b));
   std::vector<int> alive;
-  std::vector<int> seen(p.buffers.size());  // the buffer that each is a view of, through others
+  std::vector<int> seen(p.buffers.size());  // the buffer that each is a view of, followed to the end
   std::iota(seen.begin(), seen.end(), 0);
   auto inside = [&](i64 offset, i64 bytes, bool host = false) {
     return offset >= 0 && offset + bytes <= (host ? plan.host_bytes : plan.arena_bytes);

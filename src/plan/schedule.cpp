@@ -22,7 +22,7 @@ Kind last_kind(const TaskList& tasks) {
   return split ? Kind::weights : Kind::backward;
 }
 
-// Whether micro-batches of the chunk can take slot micro_batch % n in turn.
+// Whether micro-batches of the chunk can use slot micro_batch % n in turn.
 bool slots_suffice(const TaskList& tasks, int chunk, int n) {
   const Kind last = last_kind(tasks);
   std::vector<bool> taken(n);

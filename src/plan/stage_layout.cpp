@@ -71,7 +71,7 @@ class Unroller {
 
 }  // namespace
 
-// Of an encoder-decoder: the E where the decoder begins says nothing new. Returns the text without it.
+// For an encoder-decoder: the E at the start of the decoder has no information. Returns the text without it.
 static std::string without_second_embedding(std::string all) {
   const size_t decoder = all.find('d');
   if (decoder != std::string::npos && decoder > 1 && all[decoder - 1] == 'E') all.erase(decoder - 1, 1);

@@ -9,7 +9,7 @@ namespace {
 constexpr i64 kAtOnce = 32;
 constexpr int kBits = 13;
 
-// What the last of the 13 bits below x counts. 0 has no step.
+// The value of the last of the 13 bits below x. 0 has no step.
 double step_below(double x) { return x == 0 ? 0 : std::ldexp(1.0, std::ilogb(x) - kBits); }
 
 struct PartialSum {

@@ -4,7 +4,7 @@ namespace megalith::kernel_tests {
 
 constexpr Act kActs[] = {Act::gelu, Act::gelu_tanh, Act::squared_relu, Act::tanh, Act::relu};
 
-// In long double: 1 + tanh cancels in the lower tail.
+// long double, because 1 + tanh cancels in the lower tail.
 using Wide = long double;
 static Wide tanh_argument(Wide x) { return std::sqrt(2 / std::acos(Wide(-1))) * (x + Wide(0.044715) * x * x * x); }
 
@@ -26,7 +26,7 @@ static double slope(Act act, Wide x) {
   return double((1 + t) / 2 + x / 2 * (1 - t * t) * du);
 }
 
-// As without the bias, and its gradient the sum of dx.
+// With the bias the results are the same, and its gradient is the sum of dx.
 static void compare_bias(const ActivateGrad& op, const Array& dy, const Array& x, const std::vector<Array>& without) {
   const auto with = run_checked(op, {dy, x});
   for (size_t i = 0; i + 1 < with.size(); ++i) EXPECT_EQ(with[i].x, without[i].x);
@@ -44,7 +44,7 @@ TEST(Activate, is_its_definition) {
         const Array x = normals(t, {3, 2, h}, 1, 3), dy = normals(t, {3, 2, h}, 2);
         std::vector<double> y, dx;
         for (i64 i = 0; i < i64(x.x.size()); ++i) y.push_back(plain(act, x[i])), dx.push_back(dy[i] * slope(act, x[i]));
-        // A few ulp of exp, and of the argument u < 12 of it.
+        // A few ulp of exp, times its argument u < 12.
         const Array forward = run_checked(Activate{act}, {x})[0], grad = run_checked(ActivateGrad{act}, {dy, x})[0];
         expect_near(forward, y, {t, 32, 0.1}, "y");
         expect_near(grad, dx, {t, 64, 0.5}, "dx");
@@ -99,7 +99,7 @@ TEST(Activate, gradient_by_differences) {
   }
 }
 
-// The gate's value and slope.
+// The value and derivative of the gate.
 static std::pair<double, double> gate(Gate act, double x) {
   if (act == Gate::gelu_tanh) return {plain(Act::gelu_tanh, x), slope(Act::gelu_tanh, x)};
   const double k = act == Gate::quick_gelu ? 1.702 : 1, s = 1 / (1 + std::exp(-k * x));
@@ -123,7 +123,7 @@ TEST(Swiglu, is_its_definition) {
             dx[row * 2 * f + f + i] = d * value;
           }
         const Array forward = run_checked(Swiglu{act}, {x})[0], grad = run_checked(SwigluGrad{false, act}, {dy, x})[0];
-        const bool plain = act == Gate::silu;  // others: an argument up to 12 of exp
+        const bool plain = act == Gate::silu;  // other gates have arguments up to 12 of exp
         expect_near(forward, y, {t, plain ? 16.0 : 64.0, 0.5}, "y");
         expect_near(grad, dx, {t, plain ? 32.0 : 128.0, 1.0}, "dx");
         const auto both = run_checked(SwigluGrad{true, act}, {dy, x});

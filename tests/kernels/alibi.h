@@ -4,8 +4,8 @@
 
 namespace megalith::kernel_tests {
 
-// Of a key for a query at these positions. slope: of alibi_slopes(heads). Falcon's: transformers has bf16 numbers of
-// slopes and positions, and of their products.
+// The bias of a key for a query at these positions. slope: from alibi_slopes(heads). For Falcon transformers rounds
+// slopes, positions and their products to bf16.
 inline double alibi_bias(const AttentionSpec& at, double slope, i64 key, i64 query) {
   if (!at.alibi_scaled) return slope * double(key - query);
   const auto rounded = [](double x) { return double(float(bf16(float(x)))); };

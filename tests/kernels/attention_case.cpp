@@ -10,16 +10,16 @@ Case make_case(DType t, const Sizes& n, AttentionSpec at) {
   Case c{at, n, t, normals(t, {n.s, n.b, n.g, n.r, n.d}, 1), normals(t, {n.keys(), n.b, n.g, n.d}, 2),
          normals(t, {n.keys(), n.b, n.g, n.values()}, 3),
          array(DType::i64, {n.b}, [](i64 i) { return double(i * 1009 + 5); }),
-         // Documents of 7, 8, 9.. positions, cut elsewhere in each sample.
+         // Documents of 7, 8, 9.. positions, with other ends in each sample.
          array(DType::i32, {n.s, n.b},
                [&](i64 i) { return std::max<double>(0, double(i / n.b - (i / n.b + i % n.b) % (7 + i % n.b))); }),
-         // The first sequence is whole, the next has no key, the others end somewhere.
+         // The first sequence has its full length, the next has no key, the others end somewhere.
          array(DType::i32, {n.b}, [&](i64 i) { return double(i == 0 ? n.keys() : (i - 1) * n.keys() * 2 / 3); }),
          normals(t, {n.s, n.b, n.g, n.r, n.values()}, 4), normals(t, {n.g, n.r, at.buckets}, 5)};
   return c;
 }
 
-// The vectors' loops are told to be independent, as the tests are compiled without much optimization.
+// The pragma tells the compiler that iterations are independent, because tests are compiled with little optimization.
 static double product(const double* a, const double* b, i64 n) {
   double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -81,12 +81,13 @@ Plain plain(const Case& c) {
 }
 
 Tolerances tolerances(const Case& c) {
-  // Scores of size 5 are rounded to 5 * 2^-24 and more by sums over d; results are means of numbers of size 4.
+  // Scores of size 5 have rounding errors of 5 * 2^-24, and more by sums over d. Results are means of numbers of size
+  // 4.
   const double roundings = 32 + std::sqrt(double(c.n.d)) * 4;
-  // Probabilities are rounded too: of a mean of values of size 4, and of sums of several such means in the gradient.
+  // Probabilities are rounded too. In results they weight values of size 4; in gradients sums of several such means.
   const double from_p = probability_error(c.dtype) / arithmetic_error(c.dtype);
-  // The gradient gets exact o and lse, rounded to their types: o's rounding comes back through D = sum do * o, of d
-  // terms.
+  // The gradient gets the exact o and lse, rounded to their types. The rounding of o enters through D = sum do * o,
+  // with d terms.
   const bool narrow = size_of(c.dtype) == 2;
   const double from_o = narrow ? storage_error(c.dtype) / arithmetic_error(c.dtype) : 0;
   return {{c.dtype, roundings + 2 * from_p, 2},

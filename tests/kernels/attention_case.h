@@ -1,4 +1,4 @@
-// One problem of attention, and the definition in float64 that kernels are held to.
+// One case of attention, and the definition in float64 that kernels are compared with.
 #pragma once
 #include "ops/attention.h"
 #include "tests/kernels/run_op.h"
@@ -8,7 +8,7 @@ namespace megalith::kernel_tests {
 struct Sizes {
   i64 s, b, g, r, d, t = 0, v = 0;
   i64 keys() const { return t ? t : s; }
-  i64 values() const { return v ? v : d; }  // size of one
+  i64 values() const { return v ? v : d; }  // size of a value
 };
 
 struct Case {

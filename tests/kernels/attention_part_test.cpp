@@ -1,5 +1,5 @@
-// The parts of a ring against attention over all keys, which has tests of its own: one rank's parts after another give
-// its results of the whole. The gradients' parts, put where their types say, add up to the whole's.
+// Compares the parts of a ring with attention over all keys, which has its own tests. The parts of one rank in turn
+// give its results over all keys. The gradients of the parts, placed by their types, sum to the whole gradients.
 #include "ops/attention_part.h"
 
 #include "tests/kernels/run_op.h"
@@ -46,14 +46,14 @@ Whole whole_of(const RingCase& c) {
   return w;
 }
 
-// [s, ...] cut along the sequence.
+// The layout of [s, ...] split along the sequence.
 Layout cut(const RingCase& c, size_t ndim, int rotated = 0) {
   Layout l = megalith::whole(ndim);
   l.dims[0] = {{groups::context, c.order, rotated}};
   return l;
 }
 
-// Adds what one rank has to the whole.
+// Adds a rank's part to the whole.
 void add_to(std::vector<double>& sum, const Array& part, const Place& at) {
   const auto index = indices(at.mesh, part.type.shape, part.type.layout, at.coord, 0);
   const i64 row = count(part.type.shape) / part.type.shape[0];
@@ -76,8 +76,8 @@ std::vector<Array> forward(const RingCase& c, const Whole& w, const Place& at) {
 struct Tolerances {
   Tolerance o, lse, gradient;
 };
-// Sums of the scores' and values' roundings, as in attention_test.cpp; gradients come from o as it is stored. Both the
-// parts and the whole round probabilities, and parts may be stored before they are put together.
+// The sum of the roundings of scores and values, as in attention_test.cpp. Gradients use the stored o. Both the parts
+// and the whole round probabilities. Parts may be stored before they are merged.
 Tolerances tolerances(const RingCase& c) {
   const double unit = arithmetic_error(c.dtype), from_p = 2 * probability_error(c.dtype) / unit;
   const double stored = size_of(c.dtype) == 2 ? storage_error(c.dtype) / unit : 0;
@@ -134,7 +134,7 @@ TEST(AttentionPart, windows) { compare_all({{.scale = 0.3, .window = 1}, {.scale
 
 TEST(AttentionPart, alibi_and_documents) {
   compare_all({{.scale = 0.3, .alibi = true}, {.scale = 0.3, .starts = true}});
-  // Rounded biases go by positions in the whole.
+  // Rounded biases depend on global positions.
   for (DType t : tested_dtypes())
     compare({t, {.scale = 0.3, .alibi = true, .alibi_scaled = true}, 2, Order::zigzag, {560, 1, 3, 4, 8}});
 }
@@ -144,7 +144,8 @@ TEST(AttentionPart, dropout) {
                {.scale = 0.3, .window = 17, .alibi = true, .dropout = 0.2, .seed = 5, .starts = true}});
 }
 
-// What GPUs have tensor cores for: chunks of whole tiles, and such as are not; heads of all ways.
+// Head sizes that GPUs have tensor-core kernels for. Chunks are multiples of tiles and not; heads use all kinds of
+// kernels.
 TEST(AttentionPart, wide_heads) {
   for (int ranks : {2, 3}) {
     compare({DType::bf16, {.scale = 0.1}, ranks, Order::zigzag, {128 * 2 * ranks, 1, 2, 2, 64}});
@@ -158,7 +159,7 @@ TEST(AttentionPart, wide_heads) {
         compare({t, {.scale = 0.1, .starts = starts}, 2, Order::zigzag, {140, 1, 1, 2, d}});
 }
 
-// The first parts' scores are the largest, or the smallest: what was there before is scaled down to nothing, or stays.
+// The first part has the largest, or the smallest, scores. So its earlier result is scaled down to nothing, or stays.
 TEST(AttentionPart, large_scores_stay_finite) {
   for (DType t : tested_dtypes())
     for (double by : {300.0, -300.0}) {
@@ -172,12 +173,12 @@ TEST(AttentionPart, large_scores_stay_finite) {
     }
 }
 
-// Before any key that it sees has come, a query has nothing: o is 0 and lse the logarithm of 0.
+// A query that has seen no key so far has o = 0 and lse = -inf.
 TEST(AttentionPart, queries_that_see_no_key_go_on_from_nothing) {
   const RingCase c{DType::f32, {.scale = 0.3}, 2, Order::block};
   const Whole w = whole_of(c);
   const Mesh mesh = make_mesh({1, 2, 1, 1});
-  const Place at{mesh, mesh.coord(0)};  // its queries come before the other rank's keys
+  const Place at{mesh, mesh.coord(0)};  // its queries precede the other rank's keys
   const Array q = slice(w.q, cut(c, 5), at);
   const auto part = [&](int rotated, std::vector<Array> before) {
     const Layout keys = cut(c, 4, rotated);
@@ -193,7 +194,7 @@ TEST(AttentionPart, queries_that_see_no_key_go_on_from_nothing) {
   EXPECT_EQ(part(1, first)[0].x, first[0].x);
 }
 
-// What the types must say: both split over the ring's axis, or neither.
+// Types must split both or neither over the ring's axis.
 TEST(AttentionPart, refuses_keys_that_do_not_lie_with_the_queries) {
   const Mesh mesh = make_mesh({1, 2, 2, 1});
   const auto infer = [&](const AxisList& s, const AxisList& t) {

@@ -1,9 +1,9 @@
-// Attention over ranks: each has a part of the batch, the heads or the queries.
+// Attention over several ranks: each has a part of the batch, the heads or the queries.
 #include "tests/kernels/attention_case.h"
 
 namespace megalith::kernel_tests {
 
-// How each input lies: q's dims, and what the others' layouts follow from.
+// The layouts of the inputs: the dims of q, from which the others follow.
 struct Split {
   std::string name;
   Mesh mesh;
@@ -17,7 +17,7 @@ struct Split {
   }
 };
 
-// Each rank's results equal its part of the whole; dk and dv are parts of a sum.
+// The results of each rank equal its part of the whole. dk and dv are terms of a sum.
 static void compare_split(const Split& split, DType t) {
   SCOPED_TRACE(split.name);
   const Case c =
@@ -32,12 +32,12 @@ static void compare_split(const Split& split, DType t) {
     const Array q = slice(c.q, lq, at), k = slice(c.k, lk, at), v = slice(c.v, lk, at), rows = slice(c.rows, lb, at);
     const Array starts = slice(c.starts, lsb, at), dout = slice(c.dout, lq, at);
     const auto mine = run_checked(Attention{c.at}, {q, k, v, rows, starts}, at);
-    // Tiles of queries are cut elsewhere, so sums may round otherwise.
+    // Other tile boundaries may change the rounding of sums.
     expect_near(mine[0], slice(y[0], lq, at).x, {t, 64, 2}, "o");
     expect_near(mine[1], slice(y[1], llse, at).x, {t, 64, 2}, "lse");
     const auto grads = run_checked(AttentionGrad{c.at}, {dout, q, k, v, mine[0], mine[1], rows, starts}, at);
     expect_near(grads[0], slice(g[0], lq, at).x, {t, 256, 4}, "dq");
-    Array index = c.k;  // where each element of this rank belongs
+    Array index = c.k;  // global index of each element of this rank
     for (size_t i = 0; i < index.x.size(); ++i) index.x[i] = double(i);
     const Array where = slice(index, lk, at);
     for (int out : {0, 1})
@@ -65,8 +65,8 @@ TEST(Attention, ranks_compute_parts_of_the_whole) {
   }
 }
 
-// Queries split over cp, as GPUs have tensor cores for them: each rank's results against the definition of the whole.
-// What a rank adds to dk and dv is what they would be if the loss did not depend on the other ranks' queries.
+// Queries split over cp, with sizes that GPUs have tensor-core kernels for. Each rank is compared with the definition
+// of the whole. A rank's terms of dk and dv are those of a loss that depends only on its queries.
 static void compare_parts(const Case& c, int ranks, Order order) {
   SCOPED_TRACE(fmt::format("{}, {} ranks, {}", print(c), ranks, order == Order::zigzag ? "zigzag" : "blocks"));
   const Mesh mesh = make_mesh({1, ranks, 1, 1});
@@ -98,7 +98,7 @@ static void compare_parts(const Case& c, int ranks, Order order) {
   }
 }
 
-// Chunks that are no multiples of any tile; the last rank's two are one run.
+// Chunks are no multiples of any tile. The two chunks of the last rank form one run.
 TEST(Attention, ranks_with_parts_of_the_queries) {
   for (const Sizes& n : {Sizes{272, 2, 2, 1, 64}, {272, 1, 1, 4, 128}}) {
     const Case c = make_case(DType::bf16, n);

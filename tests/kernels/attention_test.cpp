@@ -23,7 +23,7 @@ TEST(Attention, features) {
       for (i64 s : {5, 33, 130}) compare(make_case(t, {s, 2, 2, 3, 8}, at));
 }
 
-// Not causal, of one sequence or of two, and of sequences that end early.
+// Attention without causality: over one sequence, over another, and with sequences that end early.
 TEST(Attention, masks) {
   const std::vector<AttentionSpec> specs = {{.causal = false},
                                             {.causal = false, .lengths = true},
@@ -50,7 +50,7 @@ TEST(Attention, masks_that_do_not_go_together_are_refused) {
     EXPECT_THROW(run_quick(Attention{at}, c.forward_ins()), Error);
 }
 
-// Twelve heads have slopes that are no powers of two, and positions above 256 are no numbers of bf16.
+// With twelve heads slopes are no powers of two. bf16 cannot represent all positions above 256.
 TEST(Attention, rounded_biases) {
   for (DType t : tested_dtypes())
     for (const AttentionSpec& at : {AttentionSpec{.alibi = true, .alibi_scaled = true},
@@ -63,7 +63,7 @@ TEST(Attention, long_sequence_and_wide_heads) {
   compare(make_case(DType::f32, {300, 1, 1, 1, 20}, {.window = 100}));
 }
 
-// Of multi-head latent attention values are smaller; wider ones are possible.
+// Multi-head latent attention has smaller values. Larger ones are possible too.
 TEST(Attention, values_of_another_size) {
   for (DType t : tested_dtypes())
     for (const AttentionSpec& at : {AttentionSpec{}, {.window = 40, .dropout = 0.2, .seed = 5, .starts = true}})
@@ -75,14 +75,14 @@ TEST(Attention, values_of_another_size) {
   compare(make_case(DType::f32, {130, 1, 2, 1, 192, 0, 128}));
 }
 
-// Heads as wide as models have them, by both of a GPU's ways (cuDNN takes bf16 without starts).
+// Head sizes of real models, by both kernels of a GPU (cuDNN takes bf16 without starts).
 TEST(Attention, head_sizes) {
   for (DType t : tested_dtypes())
     for (i64 d : {12, 72, 128, 256})
       for (bool starts : {false, true}) compare(make_case(t, {130, 1, 2, 2, d}, {.starts = starts}));
 }
 
-// The sizes that GPUs have kernels of tensor cores for, at tiles' edges.
+// Head sizes with tensor-core kernels on GPUs, at the edges of tiles.
 TEST(Attention, tiles_of_tensor_cores) {
   for (i64 d : {64, 128})
     for (i64 s : {2, 130, 257, 384})

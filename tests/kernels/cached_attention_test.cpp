@@ -18,7 +18,7 @@ struct Case {
 
 Tensor length_of(i64 n) { return tensor(DType::i32, {}, {double(n)}); }
 
-// What one query sees: scores, softmax and the weighted values, in double.
+// The definition for one query: scores, softmax and weighted values, in double.
 void attend(const Case& c, const std::vector<Tensor>& in, i64 i, i64 head, double slope, std::vector<double>& out) {
   const auto [s, t, b, g, r, d] = c.n;
   const i64 row = head / (g * r), group = row * g + head % (g * r) / r, position = c.length + i;

@@ -7,7 +7,7 @@ struct Loss {
   i64 vocab;
 };
 
-// [3, 2] rows of `width` columns, `vocab` of which exist; padding holds numbers that would show.
+// Rows [3, 2] of `width` columns, of which `vocab` exist. Padding has numbers that would change the result.
 static Loss loss_case(DType t, i64 vocab, i64 width) {
   Loss out{array(t, {3, 2, width}, [&](i64 i) { return i % width < vocab ? 3 * normal(mix_all(1, i)) : 1e4; }),
            array(DType::i32, {3, 2}, [&](i64 i) { return i == 4 ? -100.0 : double(mix_all(2, i) % u64(vocab)); }),
@@ -58,7 +58,7 @@ TEST(CrossEntropy, is_its_definition) {
     }
 }
 
-// What the three ops before give one after another.
+// Equals the three separate ops.
 TEST(CrossEntropy, loss_and_gradient_at_once) {
   for (DType t : tested_dtypes())
     for (auto [vocab, width] :
@@ -92,7 +92,7 @@ TEST(CrossEntropy, gradient_by_differences) {
 }
 
 TEST(CrossEntropy, columns_split_over_ranks) {
-  const i64 width = 24, vocab = 17;  // the last of four ranks has padding only
+  const i64 width = 24, vocab = 17;  // the last of four ranks has only padding
   const Loss k = loss_case(DType::f32, vocab, width);
   const Array whole_z = run_quick(VocabSums{vocab}, {k.logits, k.labels, k.m})[0];
   const Array whole_g = run_quick(VocabSumsGrad{vocab}, {k.dz, k.logits, k.labels, k.m})[0];

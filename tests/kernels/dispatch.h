@@ -1,5 +1,5 @@
-// Choices of experts, the plan that follows from them by its definition, and what a rank has of rows: for the tests of
-// experts' kernels. Rows beyond the count hold NaN on the way in, and must stay 0 on the way out.
+// For tests of experts' kernels: choices of experts, the plan by its definition, and a rank's rows. Input rows beyond
+// the count are NaN, and output rows there must stay 0.
 #pragma once
 #include <limits>
 
@@ -12,11 +12,11 @@ struct Case {
   const char* name;
   i64 s, b, k, experts;
   int ep = 1, rank = 0;
-  i64 (*expert)(i64 token, i64 slot, i64 k, i64 experts) = nullptr;  // ascending by slot, -1: none; null: any
-  std::vector<i64> given = {};                                       // the experts of all slots, before `expert`
+  i64 (*expert)(i64 token, i64 slot, i64 k, i64 experts) = nullptr;  // ascending by slot, -1: none; null: random
+  std::vector<i64> given = {};                                       // experts of all slots; it overrides `expert`
 };
 
-// Any k experts of each token.
+// k random experts for each token.
 inline std::vector<i64> some_experts(i64 token, i64 k, i64 experts) {
   std::vector<i64> out;
   for (i64 e = 0; e < experts; ++e)
@@ -29,7 +29,7 @@ struct Dispatch {
   Place place;
   Array choice, ends, source, slots;
   i64 rows = 0;
-  std::vector<double> want_ends, want_source, want_slots;  // of the rank
+  std::vector<double> want_ends, want_source, want_slots;  // what the rank should have
 
   explicit Dispatch(const Case& of) : c(of) {
     place.mesh = make_mesh({.dp = c.ep, .ep = c.ep, .etp = 1});
@@ -97,7 +97,7 @@ struct Dispatch {
   }
 };
 
-// The first `n` numbers are as wanted; the rest is 0, as nobody has written it.
+// The first `n` numbers are as expected. The rest is still 0, because nothing wrote it.
 inline void expect_rows(const Array& got, const std::vector<double>& want, const Tolerance& tol,
                         const std::string& what) {
   Array head = got;

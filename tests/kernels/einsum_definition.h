@@ -1,4 +1,4 @@
-// What an einsum is, number by number in double, and how near a kernel must come.
+// The definition of an einsum, element by element in double, and the allowed error of a kernel.
 #pragma once
 #include <map>
 
@@ -11,7 +11,7 @@ struct Want {
   i64 terms = 1;
 };
 
-// The definition: every combination of letters, number by number.
+// The definition: a loop over every combination of letters.
 inline Want naive(const std::string& spec, const Tensor& x, const Tensor& w) {
   const auto [ins, outs] = split_spec(spec);
   struct Letter {
@@ -54,8 +54,9 @@ inline Shape shape_of(const std::string& letters, const std::map<char, i64>& siz
   return s;
 }
 
-// y against the definition: one rounding to y's type, and one of the sum type for each term, at most. Where
-// something is added, the product may be rounded to y's type before, and numbers of the sizes `rounded` too.
+// Compares y with the definition. Allowed are one rounding to y's type, and one of the sum type for each term. If
+// something is added, the product may be rounded to y's type before. Then roundings of numbers of size `rounded` are
+// allowed too.
 inline void expect_einsum(const Tensor& got, const Want& want, const std::vector<double>& acc, const std::string& what,
                           const std::vector<double>& rounded = {}) {
   const DType y = got.type.dtype;

@@ -18,7 +18,7 @@ void check_spec(const std::string& spec, const std::map<char, i64>& sizes, Types
   const Tensor acc = random_tensor(t.y, shape_of(outs[0], sizes), 3);
   const Want want = naive(spec, x, w);
   const std::string what = fmt::format("{} {} {} {}", spec, name_of(t.x), name_of(t.w), name_of(t.y));
-  const bool library = t.x == DType::f32;  // oneDNN may cut its work by the number of threads
+  const bool library = t.x == DType::f32;  // oneDNN may divide its work by the number of threads
   expect_einsum(run_kernel(Einsum{spec, t.y}, {x, w}, {.any_threads = !library})[0], want, {}, what);
   const Einsum adds{spec, t.y, true, false}, starts{spec, t.y, true, true};
   expect_einsum(run_kernel(adds, {x, w, acc}, {true, !library})[0], want, acc.x, what + " adds");
@@ -32,7 +32,7 @@ void check_sizes(const std::string& spec, const std::vector<std::map<char, i64>>
       if (tested(t.x) && tested(t.w) && tested(t.y)) check_spec(spec, sizes, t);
 }
 
-// The sum of y's rows and a vector over their last dims.
+// Adds a vector over the last dims to each row.
 std::vector<double> with_bias(std::vector<double> rows, const Tensor& bias) {
   for (size_t i = 0; i < rows.size(); ++i) rows[i] += bias.x[i % bias.x.size()];
   return rows;
@@ -65,7 +65,7 @@ void check_addends(const std::string& spec, const std::map<char, i64>& sizes, co
 
 }  // namespace
 
-// Every linear layer of the models with both its gradients.
+// Every linear layer of the models, with both gradients.
 TEST(Einsum, linear_layers_and_gradients) {
   const std::map<char, i64> odd = {{'s', 7},  {'b', 3}, {'g', 3},  {'r', 2},  {'d', 5},
                                    {'h', 33}, {'n', 2}, {'f', 17}, {'v', 129}};
@@ -80,7 +80,7 @@ TEST(Einsum, linear_layers_and_gradients) {
   }
 }
 
-// Sizes around the tile's and the blocks' edges, all four ways of laying the operands.
+// Sizes around the edges of tiles and blocks, with all four orientations of the operands.
 TEST(Einsum, matrices_of_all_sizes) {
   for (const std::string spec : {"mk,kn->mn", "km,kn->mn", "mk,nk->mn", "km,nk->nm"})
     for (i64 m : {1, 8, 33})
@@ -120,7 +120,7 @@ TEST(Einsum, empty_sizes) {
   }
 }
 
-// What passes make of layers with biases and residual additions.
+// The forms that passes make of layers with biases and residual additions.
 TEST(Einsum, adds_a_tensor_and_a_bias) {
   const std::map<char, i64> odd = {{'s', 7}, {'b', 3}, {'g', 3}, {'r', 2}, {'d', 5}, {'h', 33}, {'n', 2}, {'f', 17}};
   const std::map<char, i64> even = {{'s', 8}, {'b', 2}, {'g', 2}, {'r', 4}, {'d', 16}, {'h', 64}, {'n', 2}, {'f', 128}};

@@ -7,7 +7,7 @@ namespace {
 Tensor ids_of(i64 s, i64 b, i64 vocab, u64 seed) {
   std::vector<double> x(size_t(s * b));
   for (size_t i = 0; i < x.size(); ++i)
-    x[i] = double(mix_all(seed, i) % u64(vocab + 2)) - 1;  // -1 and vocab are outside
+    x[i] = double(mix_all(seed, i) % u64(vocab + 2)) - 1;  // -1 and vocab are out of range
   return tensor(DType::i32, {s, b}, x);
 }
 
@@ -83,7 +83,7 @@ TEST(EmbeddingGrad, adds_rows_by_id) {
         }
 }
 
-// Rows that no id names are neither made zero nor touched, whatever they hold.
+// Rows without an id are neither zeroed nor changed.
 TEST(EmbeddingGrad, marks_the_rows_that_hold_something) {
   for (DType tx : tested_dtypes())
     for (DType ty : tested_dtypes())
@@ -115,7 +115,7 @@ TEST(EmbeddingGrad, marks_the_rows_that_hold_something) {
         }
 }
 
-// Ids that come hundreds of times, beside ones that come once.
+// Ids that occur hundreds of times, and ids that occur once.
 TEST(EmbeddingGrad, frequent_ids) {
   for (DType tx : tested_dtypes())
     for (DType ty : tested_dtypes())

@@ -1,4 +1,5 @@
-// Experts' rows: their plan, tokens on the way to them and back, products, activations; against plain definitions.
+// Ops on experts' rows, compared with plain definitions: their plan, the movement of tokens to them and back, products,
+// activations.
 #include "ops/expert_activation.h"
 #include "ops/expert_bias.h"
 #include "ops/expert_parts.h"
@@ -34,13 +35,13 @@ TEST_P(Experts, PlanIsThatOfItsDefinition) {
   EXPECT_EQ(out[0].x, d_.want_ends);
   EXPECT_EQ(out[2].x, d_.want_slots);
   Numbers source = d_.want_source;
-  source.resize(out[1].x.size(), 0);  // behind the rows nothing is written
+  source.resize(out[1].x.size(), 0);  // elements beyond the rows are not written
   EXPECT_EQ(out[1].x, source);
 }
 
 namespace {
 
-// Where tokens are cut if a part takes as many as have at most `room` rows.
+// The cuts between parts, if each part has as many tokens as fit into `room` rows.
 Numbers cuts_of(const Dispatch& d, i64 room, i64 parts) {
   Numbers cuts(size_t(parts) + 1, double(d.tokens()));
   cuts[0] = 0;
@@ -56,7 +57,7 @@ Numbers cuts_of(const Dispatch& d, i64 room, i64 parts) {
 
 }  // namespace
 
-// Of each part the plan is that of its tokens, as if all others had chosen nothing.
+// The plan of a part is that of its tokens, as if all other tokens had chosen nothing.
 TEST_P(Experts, PartsHaveTheirOwnPlans) {
   const i64 each = d_.c.experts / d_.c.ep, most = std::min(d_.c.k, each);
   for (const i64 room : {most, 2 * most + 1, d_.rows + most, d_.bound()}) {
@@ -77,7 +78,7 @@ TEST_P(Experts, PartsHaveTheirOwnPlans) {
   }
 }
 
-// Tokens without rows keep what was there; NaN elsewhere does no harm.
+// Tokens without rows keep the added value. NaN elsewhere does not matter.
 TEST_P(Experts, RowsAreAddedToWhatIsThere) {
   for (const DType dtype : tested_dtypes()) {
     const Array rows = d_.rows_of(dtype, {kWidth}, 2);
@@ -106,7 +107,7 @@ TEST_P(Experts, TokensGoToRowsAndBack) {
     expect_rows(run(GatherRows{}, d_.with_plan(x))[0], gathered, {dtype, 0}, "gather");
     const Array y = run(CombineRows{}, d_.with_plan(rows))[0];
     expect_near(y, combined, {dtype, double(d_.c.k)}, "combine");
-    // Each is the other's transpose: <combine(rows), x> = <rows, gather(x)>.
+    // Each op is the transpose of the other: <combine(rows), x> = <rows, gather(x)>.
     if (dtype == DType::f64) {
       Numbers head = rows.x;
       head.resize(gathered.size());
@@ -232,7 +233,7 @@ TEST_P(Experts, ActivationsGradientsAreDifferences) {
   }
 }
 
-// In the types of a GPU: the gradient in f32 and bf16 against the formula with differences of the definition.
+// In the types of a GPU: compares gradients in f32 and bf16 with differences of the definition.
 TEST_P(Experts, ActivationsGradientsInLowPrecision) {
   for (const DType dtype : {DType::f32, DType::bf16})
     for (const ExpertAct& act : all_acts()) {

@@ -1,5 +1,5 @@
-// Products of experts' rows of more than one tile, on both sides of what kernels for tensor cores take: sizes that are
-// multiples of 8, and others; experts without rows, with one, and with rows that end within a tile.
+// Products of experts' rows with more than one tile. Some sizes suit the tensor-core kernels (multiples of 8), others
+// do not. Experts have no rows, one row, or rows that end inside a tile.
 #include "ops/grouped_product.h"
 #include "tests/kernels/dispatch.h"
 
@@ -12,7 +12,7 @@ struct Sizes {
 };
 constexpr Sizes kSizes[] = {{24, 72}, {20, 72}, {24, 70}, {8, 8}, {264, 136}, {520, 40}};
 
-// Of 700 tokens 400 go to expert 1, one to expert 3, none to the experts 0, 2 and 5; some to none.
+// Of 700 tokens 400 choose expert 1, one chooses expert 3. No token chooses the experts 0, 2 and 5. Some choose none.
 i64 uneven(i64 token, i64, i64, i64) { return token < 400 ? 1 : token == 400 ? 3 : token < 660 ? 4 : -1; }
 i64 last_alone(i64, i64, i64, i64 experts) { return experts - 1; }
 
@@ -24,13 +24,14 @@ std::vector<Dispatch> all_dispatches() {
   return out;
 }
 
-// A sum, and the sum of its terms' sizes.
+// A sum, and the sum of its terms' magnitudes.
 struct Sum {
   double value = 0, size = 0;
   void add(double term) { value += term, size += std::abs(term); }
 };
 
-// Tensor cores cut off what they align, so an addition is off by a unit in the last place of the largest term.
+// Tensor cores truncate the terms that they align. So an addition has an error of one unit in the last place of the
+// largest term.
 void expect_sums(const Array& got, const std::vector<Sum>& want, const std::string& what) {
   ASSERT_LE(want.size(), got.x.size()) << what;
   for (size_t i = 0; i < want.size(); ++i) {

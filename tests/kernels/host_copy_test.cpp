@@ -1,4 +1,4 @@
-// Values to the host's memory and back, to the bit: a rank's part of them, and nothing around it.
+// Copies values to host memory and back, to the bit: a rank's part of them, and nothing around it.
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
@@ -17,7 +17,7 @@ std::vector<std::byte> random_bytes(size_t n, u64 seed) {
   return out;
 }
 
-// A value of bf16 numbers on the first of two ranks, split over them.
+// A bf16 value split over two ranks, as the first of them sees it.
 KernelContext context(const Shape& shape, bool store) {
   Type t{DType::bf16, shape, whole(int(shape.size()))};
   t.layout.dims[0].add({groups::kv_heads});
@@ -32,7 +32,7 @@ TEST(HostCopy, stores_and_fetches_a_ranks_part) {
   for (const Shape& shape : {Shape{2, 1}, Shape{6, 3, 5}, Shape{64, 33, 129}}) {
     const KernelContext there = context(shape, true), back = context(shape, false);
     const size_t bytes = size_t(there.in_bytes(0));
-    ASSERT_EQ(bytes, size_t(count(shape)));  // two bytes each, of half of them
+    ASSERT_EQ(bytes, size_t(count(shape)));  // two bytes for each element, of half of them
     std::vector<std::byte> value = random_bytes(bytes, 1), leaf = random_bytes(bytes + kAround, 2);
     const std::vector<std::byte> was = value, around(leaf.begin() + i64(bytes), leaf.end());
     prepare_tested(HostStore{}, there).run({{value.data(), leaf.data()}, {value.data()}});

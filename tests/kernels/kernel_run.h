@@ -1,7 +1,7 @@
-// Runs a kernel that may update operands in place, and watches what it must not do: guard bytes around every buffer, a
-// workspace and results full of garbage, inputs that must stay as they are. Every run is repeated with other garbage
-// and with one thread, and must give the same bits. Tensors hold doubles rounded to their dtype, so a plain definition
-// in double sees the same numbers as the kernel.
+// Runs a kernel that may update operands in place, and checks what it must not do. Every buffer has guard bytes. The
+// workspace and the results start with garbage. Inputs must not change. Every run is repeated with other garbage and
+// with one thread, and must give the same bits. Tensors hold doubles rounded to their dtype, so a plain definition in
+// double sees the same numbers as the kernel.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ struct Tensor {
 inline double epsilon(DType t) {
   return t == DType::bf16 ? 1.0 / 256 : t == DType::f16 ? 1.0 / 2048 : t == DType::f32 ? 6e-8 : 1.2e-16;
 }  // half a unit in the last place
-// Half of what subnormal numbers lie apart, where that matters.
+// Half the distance of subnormal numbers, if it matters.
 inline double least_step(DType t) { return t == DType::f16 ? 0x1p-25 : 0; }
 
 template <class F>
@@ -88,8 +88,8 @@ class Watched {
 struct RunOptions {
   bool first_micro_batch = false;
   bool any_threads = true;   // one thread gives the same bits
-  bool in_place = true;      // and so does a result over an input
-  bool over_inputs = false;  // results lie over inputs wherever they may
+  bool in_place = true;      // a result over an input gives them too
+  bool over_inputs = false;  // results overwrite inputs where they may
 };
 
 template <class T>
@@ -168,8 +168,8 @@ std::vector<Tensor> run_kernel(const T& op, const std::vector<Tensor>& ins, RunO
   return KernelRun<T>(op, ins, options).results();
 }
 
-// |got - want| <= eps(dtype) * |want| + sum_error * magnitude, element by element; `magnitude` bounds the sizes of what
-// was added up.
+// |got - want| <= eps(dtype) * |want| + sum_error * magnitude, element by element. `magnitude` bounds the size of the
+// summed terms.
 struct RoundingLimit {
   double relative, absolute;
 };

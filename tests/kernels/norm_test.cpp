@@ -36,7 +36,7 @@ static Plain plain(const NormCase& k, const Array& dy, const Array& x, const Arr
   return out;
 }
 
-// As without the bias, and its gradient the sum of dx.
+// With the bias the results are the same, and its gradient is the sum of dx.
 template <class Gradient>
 static void compare_bias(Gradient op, const std::vector<Array>& ins, const std::vector<Array>& without) {
   op.bias = true;
@@ -51,7 +51,7 @@ static void compare_bias(Gradient op, const std::vector<Array>& ins, const std::
   expect_near(with.back(), sums, {DType::f32, 4 + chain, size * chain}, "bias");
 }
 
-// With the statistics of the forward: y once more, to the bit, and the rest unchanged.
+// With the statistics of the forward there is y again, to the bit, and the other results do not change.
 static void compare_with_output(const NormCase& k, const std::vector<Array>& y, std::vector<Array> dy_x_w,
                                 const Array& c, const Array& beside) {
   const DType at = accum_of(y[0].type.dtype);
@@ -83,8 +83,8 @@ static void compare(const NormCase& k, DType t) {
   const Array w = array(t, {k.h}, [&](i64 i) { return 1 + 0.2 * normal(mix_all(2, i)); });
   const Array c = normals(t, {k.h}, 3), dy = normals(t, x.type.shape, 4);
   const Plain want = plain(k, dy, x, w, k.centred ? &c : nullptr);
-  // Sums in 4 x lanes chains: h / 32 roundings at most, of which chance leaves about the root. rstd <= 1 / sqrt(eps)
-  // when h is 1.
+  // Sums use 4 x lanes chains, with at most h / 32 roundings, which grow like the root. rstd <= 1 / sqrt(eps) if h is
+  // 1.
   const double roundings = 16 + 2 * std::sqrt(double(k.h)), big = k.h == 1 && k.centred ? 400 : 10;
   const Array mean = array(at, {k.rows, 1}, [&](i64 i) { return want.mean[i]; });
   const Array rstd = array(at, {k.rows, 1}, [&](i64 i) { return want.rstd[i]; });
@@ -122,7 +122,7 @@ static void compare_rows_of(i64 h) {
       for (bool centred : {true, false}) compare({centred, rows, h}, t);
 }
 
-// Sizes are tests of their own where a GPU's racecheck takes minutes for one.
+// Sizes that take minutes under racecheck are separate tests.
 TEST(Norm, is_its_definition) {
   for (i64 h : {1, 7, 256}) compare_rows_of(h);
 }
@@ -134,15 +134,16 @@ TEST(Norm, rows_of_models) {
       for (bool centred : {true, false}) compare({centred, 3, h}, t);
 }
 
-// On both sides of where some GPUs have another kernel: more than 512 elements a row, up to 8192, in pairs of rows up
-// to 2048. Odd and even numbers of rows, fewer than there are blocks.
+// Sizes on both sides of the limits of GPU kernels: more than 512 elements a row, up to 8192, in pairs of rows up to
+// 2048. Numbers of rows are odd and even, and below the number of blocks.
 TEST(Norm, widths_and_pairs_of_rows) {
   for (bool centred : {true, false})
     for (i64 rows : {2, 7})
       for (i64 h : {512, 520, 768, 1600, 2048, 2056, 4096, 8192}) compare({centred, rows, h}, DType::bf16);
 }
 
-// So many that each group of threads goes round its ring of stages, and the groups end after different numbers of them.
+// So many rows that each group of threads passes the end of its ring of stages. Groups process different numbers of
+// rows.
 TEST(Norm, many_rows_of_520) {
   for (bool centred : {true, false}) compare({centred, 4402, 520}, DType::bf16);
 }

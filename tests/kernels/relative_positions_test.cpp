@@ -1,5 +1,5 @@
-// Attention with a table of relative positions against its definition in float64, and the buckets against first
-// distances that Megatron's and Hugging Face's functions give.
+// Compares attention with a table of relative positions with its definition in float64. Compares the buckets with first
+// distances from Megatron's and Hugging Face's functions.
 #include "ops/relative_positions.h"
 #include "base/threads.h"
 #include "tests/kernels/attention_case.h"
@@ -28,7 +28,7 @@ void compare_with_table(const Case& c) {
   const DType sums = accum_of(c.dtype);
   const auto g = run_checked(AttentionGrad{c.at, sums}, c.backward_ins(o, lse));
   Tolerance tol = tolerances(c).gradient;
-  tol.scale *= 4 + std::sqrt(double(c.n.s * c.n.b));  // of the sums over sequences and queries
+  tol.scale *= 4 + std::sqrt(double(c.n.s * c.n.b));  // sums over sequences and queries
   expect_near(g[3], want.dtable, tol, "dtable");
 }
 
@@ -44,7 +44,7 @@ TEST(RelativePositions, buckets_begin_where_other_programs_have_them) {
   EXPECT_EQ(far_buckets(true, 32, 128), (std::vector<i64>{8, 12, 16, 23, 32, 46, 64, 91}));
   EXPECT_EQ(far_buckets(false, 32, 128),
             (std::vector<i64>{16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113}));
-  EXPECT_EQ(relative_bucket(3, false, 32, 128), 0);  // a key behind the query
+  EXPECT_EQ(relative_bucket(3, false, 32, 128), 0);  // a key after the query
   EXPECT_EQ(relative_bucket(3, true, 32, 128), 16 + 3);
   EXPECT_EQ(relative_bucket(-3, true, 32, 128), 3);
   EXPECT_EQ(relative_bucket(1 << 20, true, 32, 128), 31);
@@ -57,7 +57,7 @@ TEST(RelativePositions, is_its_definition) {
         if (tested(t)) compare_with_table(make_case(t, {s, 3, 2, s == 33 ? 3 : 1, 8}, at));
 }
 
-// Of every kernel's tiles, and distances beyond the largest at both sides.
+// Sizes of every kernel's tiles, and distances beyond the largest on both sides.
 TEST(RelativePositions, head_sizes) {
   for (i64 d : {64, 128, 256})
     for (const AttentionSpec& at : {kSpecs[0], kSpecs[2]})

@@ -40,8 +40,8 @@ TEST(Rope, is_its_definition) {
         }
 }
 
-// Megatron Core 0.16.1: _apply_rotary_pos_emb_bshd(x, RotaryEmbedding(d, part, interleaved)(3), interleaved)[2] of
-// x = (arange(3 * d) + 1) / 8. A quarter of twelve is three: two pairs turn, by the exponents of three.
+// From Megatron Core 0.16.1: _apply_rotary_pos_emb_bshd(x, RotaryEmbedding(d, part, interleaved)(3), interleaved)[2]
+// with x = (arange(3 * d) + 1) / 8. A quarter of twelve is three, so two pairs rotate, with the exponents of three.
 TEST(Rope, is_megatrons) {
   struct Reference {
     i64 d, width;
@@ -77,7 +77,7 @@ TEST(Rope, only_the_first_heads_turn) {
       }
 }
 
-// Of multi-head latent attention: a part passes before the neighbours that turn. Yarn has an amplitude.
+// As in multi-head latent attention: the dims before the rotated pairs do not change. Yarn has an amplitude.
 TEST(Rope, a_part_behind_others) {
   for (DType t : tested_dtypes())
     for (auto [first, dims, d] : {std::tuple<i64, i64, i64>{12, 8, 20}, {128, 64, 192}, {3, 4, 10}, {0, 8, 8}})

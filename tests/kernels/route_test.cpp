@@ -8,7 +8,7 @@ static std::vector<DType> router_dtypes() {
   return tested(DType::f64) ? std::vector{DType::f32, DType::f64} : std::vector{DType::f32};
 }
 
-// The k largest, equal ones in index order.
+// The k largest; of equal ones the lower index first.
 static std::vector<i64> largest(const std::vector<double>& x, i64 k) {
   std::vector<i64> order(x.size());
   std::iota(order.begin(), order.end(), 0);
@@ -33,7 +33,7 @@ struct Routed {
   std::vector<double> p, choice;
 };
 
-// ops/route.h, of one token. `add`: to the scores that it is chosen by.
+// ops/route.h for one token. `add`: added to the scores for the choice.
 static Routed route_token(const RouteSpec& at, const std::vector<double>& z, const std::vector<double>& add) {
   const i64 e = i64(z.size());
   std::vector<double> s = plain_scores(at.score, z), by = s;
@@ -82,7 +82,7 @@ static Routed route_all(const RouteSpec& at, const Array& z, const Array* add) {
   return out;
 }
 
-// Every kind of score, with and without what else there is to a choice.
+// Every kind of score, with and without the other parts of a choice.
 static std::vector<RouteSpec> route_specs(i64 e, i64 k) {
   std::vector<RouteSpec> out;
   for (const RouterScore score : {RouterScore::softmax, RouterScore::sigmoid, RouterScore::sqrtsoftplus})

@@ -7,7 +7,7 @@ static std::vector<DType> scored_dtypes() {
 }
 constexpr RouterScore kAllScores[] = {RouterScore::softmax, RouterScore::sigmoid, RouterScore::sqrtsoftplus};
 
-// ops/router_scores.h, of one token.
+// ops/router_scores.h for one token.
 static std::vector<double> shares_of(RouterScore kind, const double* z, i64 n) {
   std::vector<double> q;
   double sum = 0;
@@ -52,7 +52,7 @@ TEST(RouterScores, gradients_by_differences) {
   }
 }
 
-// In f32 the same as the definition of the gradient, dz = s' (dq - sum dq q) / sum s.
+// In f32 it equals the definition of the gradient, dz = s' (dq - sum dq q) / sum s.
 TEST(RouterScores, gradients_are_their_definition) {
   for (DType t : scored_dtypes())
     for (i64 e : {1, 33, 300})
@@ -98,7 +98,7 @@ TEST(ExpertMap, is_its_definition) {
   }
 }
 
-// What an expert keeps, by the definition in ops/expert_capacity.h.
+// The tokens that experts keep, by the definition in ops/expert_capacity.h.
 static std::vector<Array> kept_of(const ExpertCapacity& op, const Array& p, const Array& choice) {
   Array to_p = p, to = choice;
   const i64 k = p.dim(2), tokens = p.dim(0) * p.dim(1);
@@ -156,7 +156,7 @@ TEST(Sinkhorn, is_its_definition) {
       for (i64 i = 0; i < tokens * e; ++i) y.push_back(d1[size_t(i % e)] * c[size_t(i)] * d0[size_t(i / e)]);
       const Array got = run_checked(Sinkhorn{}, {z})[0];
       ASSERT_EQ(got.x.size(), y.size());
-      // The last round may be one more or one less: by then it changes little.
+      // There may be one round more or less, because the last one changes little.
       for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(got.x[i], y[i], 1e-3 * y[i]) << i;
     }
 }

@@ -1,5 +1,5 @@
-// Random routings of tokens to experts, and a layer's numbers for them. What a plain loop over experts makes of these,
-// and what the ops of experts' rows do.
+// Random routings of tokens to experts, and the tensors of a layer. A plain loop over experts computes the expected
+// results; the ops of experts' rows compute the others.
 #pragma once
 #include <numeric>
 
@@ -14,7 +14,7 @@ using Numbers = std::vector<double>;
 constexpr int kRoutings = 1000;
 constexpr i64 kHidden = 5, kInner = 3;
 
-// Experts of a token: any; the same for all tokens; all there are; of the first half; any, some dropped.
+// Experts of a token: random; the same for all tokens; all experts; only the first half; random with dropped ones.
 enum Choice { kAny, kSame, kAll, kFirstHalf, kDropped, kChoices };
 
 inline Case random_case(u64 seed) {
@@ -32,7 +32,7 @@ inline Case random_case(u64 seed) {
   return c;
 }
 
-// A layer's numbers: x and dy [t,h], p [t,k], w1 [e,2,f,h], w2 [e,h,f].
+// The tensors of a layer: x and dy [t,h], p [t,k], w1 [e,2,f,h], w2 [e,h,f].
 struct Numbered {
   Numbers x, dy, p, w1, w2;
 };
@@ -93,7 +93,7 @@ inline Results by_loop(const Case& c, const Numbered& l) {
   return out;
 }
 
-// One rank's part by the ops. `behind` stands behind the rows of all that an op reads.
+// One rank's part, computed by the ops. `behind` fills the rows beyond the count in all inputs.
 class RankOfLayer {
  public:
   RankOfLayer(const Case& c, const Numbered& l, int rank, double behind) : d_(at(c, rank)), l_(l), behind_(behind) {}
@@ -171,7 +171,7 @@ inline Results by_ops(const Case& c, const Numbered& l, double behind = kPoison)
   return out;
 }
 
-// Sums of at most 2 f or h terms, of products of four normal numbers, one behind another.
+// Sums of at most 2 f or h terms of products of four normal numbers, added one after another.
 inline void expect_close(const Numbers& got, const Numbers& want, const char* what) {
   double most = 10;
   for (const double x : want) most = std::max(most, std::abs(x));

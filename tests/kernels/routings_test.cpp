@@ -1,12 +1,12 @@
-// Random routings of tokens to experts: what the ops of experts' rows make of a whole layer is what a plain loop over
-// experts makes. It is so whatever stands behind the rows, and however experts are numbered.
+// Random routings of tokens to experts. The ops of experts' rows give the same layer as a plain loop over experts. The
+// result does not depend on the content beyond the rows, or on the numbers of experts.
 #include "tests/kernels/routings.h"
 
 namespace megalith::kernel_tests {
 
 namespace {
 
-// f(case, seed) for all routings up to the first that fails.
+// f(case, seed) for all routings, up to the first failure.
 template <class F>
 void for_all_routings(F&& f) {
   for (u64 seed = 0; seed < kRoutings && !testing::Test::HasFailure(); ++seed) {
@@ -31,7 +31,8 @@ TEST(Routings, AreOfAllKinds) {
   for (const int kind : {all, empty, one, dropped, shared}) EXPECT_GE(kind, 80);
 }
 
-// Plan, rows and weights are copies; a token's rows are added in the order of its slots: all to the bit.
+// Plan, rows and weights are copies, and a token's rows are added in the order of its slots. So all is equal to the
+// bit.
 TEST(Routings, MoveTokensExactly) {
   for_all_routings([](Case c, u64 seed) {
     for (c.rank = 0; c.rank < c.ep; ++c.rank) {
@@ -78,11 +79,11 @@ TEST(Routings, ReadNothingBehindTheRows) {
 
 namespace {
 
-// Expert e has number (e + 1) of..., in any order: `to` [e].
+// A permutation of the experts: expert e becomes to[e].
 struct Renumbered {
   Case c;
   Numbered l;
-  std::vector<i64> to, slot;  // of an expert; of each slot its place before
+  std::vector<i64> to, slot;  // by expert; for each slot its index before
 };
 
 Renumbered renumbered(const Case& c, const Numbered& l, u64 seed) {
@@ -112,7 +113,7 @@ Renumbered renumbered(const Case& c, const Numbered& l, u64 seed) {
 
 }  // namespace
 
-// Experts with other numbers: the same tokens, and gradients that are where the experts are.
+// Permuted experts have the same tokens, and permuted gradients.
 TEST(Routings, DoNotDependOnTheNumbersOfExperts) {
   for_all_routings([](const Case& c, u64 seed) {
     const Numbered l = layer_of(c, 10 * seed);

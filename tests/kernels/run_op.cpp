@@ -6,10 +6,9 @@
 namespace megalith::kernel_tests {
 namespace {
 
-using Bytes = std::vector<u8>;  // of u8, two are compared at once
+using Bytes = std::vector<u8>;  // two buffers of u8 are compared as a whole
 
-// Bytes with guards on both sides; the data starts at an address that is a multiple of the element size and of nothing
-// more.
+// Bytes with guards on both sides. The data's address is a multiple of the element size, and of no larger power of two.
 class Guarded {
  public:
   Guarded(i64 bytes, i64 offset, u8 content) : bytes_(size_t(bytes)) {
@@ -152,7 +151,7 @@ void expect_near(const Array& got, const std::vector<double>& want, const Tolera
   for (size_t i = 0; i < want.size(); ++i) {
     const double limit = tol.roundings * arithmetic_error(tol.arithmetic) * (tol.scale + std::abs(want[i])) +
                          1.01 * storage_error(got.type.dtype) * std::abs(want[i]) +
-                         (got.type.dtype == DType::f16 ? 0x1p-25 : 0);  // its subnormal numbers lie 2^-24 apart
+                         (got.type.dtype == DType::f16 ? 0x1p-25 : 0);  // subnormal numbers are 2^-24 apart
     ASSERT_LE(std::abs(got.x[i] - want[i]), limit)
         << what << " [" << i << "] of " << to_string(got.type) << ": got " << got.x[i] << ", want " << want[i];
   }

@@ -1,7 +1,7 @@
-// Runs one kernel as one rank, with everything a kernel may get wrong watched: guard bytes around every buffer;
-// unaligned buffers; a workspace full of NaN; inputs that must stay as they were; a second run that must give the same
-// bits; each alias that the op allows. Arrays hold doubles that were rounded to their dtype, so that a plain definition
-// in double sees the same inputs as the kernel.
+// Runs one kernel as one rank, and checks all that a kernel may get wrong. Every buffer has guard bytes and is
+// unaligned. The workspace starts as NaN. Inputs must not change. A second run, and each alias that the op allows, must
+// give the same bits. Arrays hold doubles that were rounded to their dtype, so a plain definition in double sees the
+// same inputs as the kernel.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace megalith::kernel_tests {
 
 struct Array {
-  Type type;  // logical; x holds what one rank has of it
+  Type type;  // logical; x holds a rank's part
   std::vector<double> x;
 
   double& operator[](i64 i) { return x[size_t(i)]; }
@@ -43,17 +43,17 @@ inline Array normals(DType dtype, const Shape& shape, u64 seed, double scale = 1
 
 // With all checks.
 std::vector<Array> run_checked(const AnyOp& op, const std::vector<Array>& ins, const Place& place = {});
-// With those of one run.
+// Only with the checks of one run.
 std::vector<Array> run_quick(const AnyOp& op, const std::vector<Array>& ins, const Place& place = {});
 
-// Half a unit in the last place, relative: of what a dtype stores, and of what its arithmetic runs in.
+// Half a unit in the last place, relative: of a stored dtype, and of the arithmetic on it.
 inline double storage_error(DType t) {
   return t == DType::f64 ? 0x1p-53 : t == DType::f32 ? 0x1p-24 : t == DType::f16 ? 0x1p-11 : 0x1p-8;
 }
 inline double arithmetic_error(DType t) { return t == DType::f64 ? 0x1p-53 : 0x1p-24; }
 
-// |got - want| <= roundings * arithmetic error * scale + what storing the result rounds. scale: the size of the terms
-// that are added up.
+// |got - want| <= roundings * arithmetic error * scale + the rounding of the stored result. scale: the size of the
+// summed terms.
 struct Tolerance {
   DType arithmetic;
   double roundings;
@@ -63,11 +63,11 @@ void expect_near(const Array& got, const std::vector<double>& want, const Tolera
 
 double dot(const std::vector<double>& a, const std::vector<double>& b);
 
-// Compares `grad`, the gradient of loss() with respect to ins[which], with central differences; loss reads `ins`. At
-// most 60 elements.
+// Compares `grad`, the gradient of loss() with respect to ins[which], with central differences; loss reads `ins`. It
+// checks at most 60 elements.
 void expect_gradient(std::vector<Array>& ins, int which, const Array& grad, const std::function<double()>& loss);
 
-// What the rank holds of a whole array under `layout`.
+// The rank's part of a whole array under `layout`.
 Array slice(const Array& all, const Layout& layout, const Place& at);
 
 }  // namespace megalith::kernel_tests

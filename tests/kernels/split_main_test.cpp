@@ -1,4 +1,4 @@
-// Main weights as bf16 weights and what those lack of f32: SplitMain, and the optimizers on them.
+// Main weights as bf16 weights and low halves: SplitMain, and the optimizers on them.
 #include <limits>
 
 #include "base/split_float.h"
@@ -8,7 +8,7 @@ namespace megalith::kernel_tests {
 
 namespace {
 
-// Of f32 weights: both parts as tensors.
+// Both parts of f32 weights, as tensors.
 struct Split {
   Tensor bf16_half, low_half;
 };
@@ -20,7 +20,7 @@ Split split_of(const Tensor& w) {
 
 Tensor numbers(std::initializer_list<double> x) { return tensor(DType::f64, {i64(x.size())}, x); }
 
-// A step on weights kept in both ways: the same moments, and the parts of the same weights. ins: w, g, moments,
+// A step on weights in both forms gives the same moments, and the two parts of the same weights. ins: w, g, moments,
 // scalars, step_scalars_in.
 template <class Op>
 void expect_same_step(Op op, std::vector<Tensor> ins, const char* what) {
@@ -40,7 +40,7 @@ void expect_same_step(Op op, std::vector<Tensor> ins, const char* what) {
 
 }  // namespace
 
-// Ties, signs, subnormals, the largest, infinities, and numbers of all sizes.
+// Ties, signs, subnormals, the largest number, infinities, and numbers of all sizes.
 TEST(SplitMain, parts_make_the_whole_and_near_is_nearest) {
   std::vector<double> x = {0.0, -0.0, 1, -1, 1.00390625, -1.00390625, 1.01171875, 1e-45, -1e-40, 3.4028234663852886e38};
   x.push_back(std::numeric_limits<double>::infinity()), x.push_back(-std::numeric_limits<double>::infinity());
@@ -80,7 +80,7 @@ TEST(SplitMain, optimizers_make_the_same_of_both) {
     }
 }
 
-// As a large table's gradient is read: what lies in rows without a mark does not count.
+// As for a large table: the gradient's rows without a mark do not count.
 TEST(SplitMain, marked_rows_are_read) {
   for (const i64 width : {1, 7, 256}) {
     const i64 rows = 37;

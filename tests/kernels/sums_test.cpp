@@ -1,4 +1,4 @@
-// What a step's end tells of weights and gradients: squares of weights in two parts, and the count of nonzeros.
+// Statistics of a step's end: squares of weights in two parts, and the count of nonzeros.
 #include <algorithm>
 #include <limits>
 
@@ -7,7 +7,7 @@
 
 namespace megalith::kernel_tests {
 
-// In two parts of 16 bits: the squares of what they are together.
+// Two parts of 16 bits count as the number that they form.
 TEST(SumSquares, of_joined_parts) {
   for (i64 n : {0, 1, 7, 33, 129, 100000}) {
     const Tensor x = random_tensor(DType::f32, {n}, 5);
@@ -29,7 +29,7 @@ TEST(CountNonzeros, counts_what_is_not_0) {
       for (size_t i = 0; i < x.x.size(); ++i)
         if (i % 5 == 2) x.x[i] = i % 2 ? 0.0 : -0.0;
       if (n > 30) x.x[30] = std::numeric_limits<double>::quiet_NaN(), x.x[31] = 1e-30;
-      x = tensor(t, {n}, x.x);  // as t has it
+      x = tensor(t, {n}, x.x);  // rounded to t
       const double zeros = double(std::ranges::count(x.x, 0.0));
       EXPECT_EQ(run_kernel(CountNonzeros{1}, {x})[0].x[0], double(n) - zeros) << n;
     }

@@ -1,5 +1,5 @@
-// The backend whose kernels the tests of this folder run: each backend's test program links one of these. All tests are
-// written once, against an op's plain definition.
+// The backend under test in this folder. Each backend's test program links its implementation of these functions. All
+// tests are written once, against an op's plain definition.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -25,7 +25,8 @@ struct KernelContext {
   i64 out_bytes(int i) const { return count(out_shape(i)) * size_of(outs[i].dtype); }
 };
 
-// Buffers in host memory; an out may be the same memory as an in. `garbage` fills a workspace that is not the host's.
+// Buffers in host memory; an out may be the same memory as an in. `garbage` fills a workspace that is not in host
+// memory.
 struct Buffers {
   std::vector<std::byte*> ins, outs;
   std::byte* workspace = nullptr;
@@ -40,11 +41,11 @@ struct TestedKernel {
 
 TestedKernel prepare_tested(const AnyOp& op, const KernelContext& context);
 const std::vector<DType>& tested_dtypes();  // f32 and bf16 at least
-// What attention's probabilities, and their gradients, are rounded to before they are multiplied with tensors of a
+// The rounding error of attention's probabilities, and of their gradients, before they are multiplied with tensors of a
 // dtype: half a unit in the last place, relative. Tensor cores take both factors in the tensors' own dtype.
 double probability_error(DType dtype);
-// Whether a product that adds c gives the same bits with its result over c as beside it. A library may have a kernel of
-// its own for either.
+// Whether a product that adds c gives the same bits if its result overwrites c. A library may have different kernels
+// for the two cases.
 bool same_in_place();
 inline bool tested(DType dtype) { return std::ranges::count(tested_dtypes(), dtype) > 0; }
 

@@ -1,4 +1,4 @@
-// Accumulate, SumSquares, AdamW, Sgd, and those over many tensors.
+// Accumulate, SumSquares, AdamW, Sgd, and the same over many tensors.
 #include <limits>
 #include <optional>
 
@@ -37,7 +37,7 @@ TEST(Accumulate, adds_or_starts) {
     }
 }
 
-// Accumulators of all sizes in one op: as each alone.
+// Accumulators of all sizes in one op equal separate ones.
 TEST(MultiAccumulate, is_accumulate_on_each) {
   for (bool starts : {false, true})
     for (bool first : {false, true}) {
@@ -67,7 +67,7 @@ TEST(SumSquares, in_f64) {
   EXPECT_NEAR(std::sqrt(run_kernel(SumSquares{1}, {big})[0].x[0]), 5e30, 1e24);
 }
 
-// Rows of a table, every third with a mark; in the others is what must not be read. `zeros`: with 0 there.
+// Rows of a table, of which every third has a mark. Other rows have NaN, which must not be read. `zeros`: 0 instead.
 struct Marked {
   Tensor x, zeros, marks;
 };
@@ -159,8 +159,8 @@ TEST(AdamW, reads_marked_rows_of_the_gradient) {
       }
 }
 
-// A rule on tensors that lie in bf16: what it does to the same numbers in f32. What is kept is rounded to the nearest,
-// ties to even. `narrow`: a bit for each of w (never), g and the states.
+// A rule on tensors in bf16 gives the same as on the same numbers in f32. New states are rounded to nearest, ties to
+// even. `narrow`: a bit for each of w (never set), g and the states.
 void expect_rounded(const UpdateRule& rule, unsigned narrow, std::optional<DType> copy, i64 n, bool split) {
   Update op{rule, 1, true, copy.has_value() || split};
   std::vector<Tensor> wide, near;
@@ -171,7 +171,7 @@ void expect_rounded(const UpdateRule& rule, unsigned narrow, std::optional<DType
       for (double& x : t.x) x = std::abs(x);
     near.push_back(t), wide.push_back(tensor(DType::f32, {n}, t.x));
   }
-  if (split) {  // any 16 bits beside any bf16 make a number
+  if (split) {  // any low 16 bits and any bf16 form a number
     std::vector<double> rest;
     for (i64 i = 0; i < n; ++i) rest.push_back(double(mix(7, u64(i)) & 0xffff));
     near[0] = wide[0] = tensor(DType::u16, {n}, rest);
@@ -195,10 +195,10 @@ TEST(Update, rounds_what_lies_in_bf16) {
           expect_rounded(rule, narrow, copy, n, false);
         expect_rounded(rule, narrow, {}, n, true);
       }
-  for (const i64 n : {0, 1, 7, 129, 9001}) expect_rounded(Mean{0.95}, 2, {}, n, false);  // Muon's gradient
+  for (const i64 n : {0, 1, 7, 129, 9001}) expect_rounded(Mean{0.95}, 2, {}, n, false);  // the gradient of Muon
 }
 
-// Marks and gradients in bf16 together.
+// Marks together with bf16 gradients.
 TEST(AdamW, reads_marked_rows_of_a_bf16_gradient) {
   const Tensor h = tensor(DType::f64, {4}, {0.01, 0.1, 0.19, 0.0975});
   for (i64 rows : {2, 130})
@@ -217,7 +217,7 @@ TEST(AdamW, reads_marked_rows_of_a_bf16_gradient) {
     }
 }
 
-// Parameters of all sizes, with and without decay, in one op: as each alone.
+// Parameters of all sizes, with and without decay, in one op equal separate ones.
 TEST(MultiUpdate, is_the_update_of_each) {
   for (const DType kept : {DType::f32, DType::bf16})
     for (bool copy : {false, true})
@@ -242,7 +242,7 @@ TEST(MultiUpdate, is_the_update_of_each) {
       }
 }
 
-// n numbers of a type from a byte of a tensor's memory on.
+// n numbers of a type, from a byte of a tensor's memory on.
 std::vector<double> numbers_at(const Tensor& t, i64 byte, DType type, i64 n) {
   const Watched memory(t);
   std::vector<double> out;
@@ -258,8 +258,8 @@ std::vector<double> numbers_at(const Tensor& t, i64 byte, DType type, i64 n) {
   return out;
 }
 
-// State in a window of stretches of three parameters, fetched from where it lies: as Update on each stretch, and
-// nothing around them changes. (Whole multiples of a window's alignment: nobody writes what lies between.)
+// State in a window with stretches of three parameters. It equals Update on each stretch, and nothing around them
+// changes. Sizes are multiples of a window's alignment, because nothing writes between them.
 TEST(WindowUpdate, is_the_update_of_its_stretches) {
   const i64 sizes[] = {640, 192, 40064};
   for (const DType kept : {DType::f32, DType::bf16})

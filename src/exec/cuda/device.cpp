@@ -59,7 +59,7 @@ Device::Device(int ordinal, const std::string& gemm_cache) : ordinal_(ordinal) {
                 attribute(ordinal, cudaDevAttrComputeCapabilityMinor);
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
   memory_ = total_bytes();
-  // Choices of an earlier program, from fewer algorithms or shorter measurements, are made again.
+  // Choices of an earlier program, from fewer algorithms or shorter measurements, are not used.
   gemm_choices_ =
       std::make_unique<GemmChoices>(gemm_cache, fmt::format("{} cuBLASLt {} tuner 3", name_, cublasLtGetVersion()));
   attention_plans_ = std::make_unique<AttentionPlans>(*this);
@@ -67,7 +67,7 @@ Device::Device(int ordinal, const std::string& gemm_cache) : ordinal_(ordinal) {
 }
 
 Device::~Device() {
-  attention_plans_.reset();  // before the handle
+  attention_plans_.reset();  // must end before the cuDNN handle
   if (dnn_) cudnnDestroy(dnn_);
   if (blas_) cublasLtDestroy(blas_);
   cudaStreamDestroy(stream_);

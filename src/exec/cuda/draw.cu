@@ -1,5 +1,5 @@
-// One thread an element: hashes its global indices, then Box and Muller in f64, so that the numbers are the CPU's but
-// for the last bit of log and cos.
+// One thread an element: it hashes the global indices, then applies Box-Muller in f64. So the numbers equal the CPU's,
+// except for the last bit of log and cos.
 #include "exec/cuda/draw_launch.h"
 #include "exec/cuda/kernels/update/split_float.cuh"
 

@@ -76,7 +76,7 @@ void Executor::prepare_all() {
       if (s.kernel.tune) s.kernel.tune({s.ins, s.outs, s.workspace, true, device_.stream()});
 }
 
-// Ranks that work on the same plan multiply by the same algorithms, those that the first of them chooses.
+// Ranks with the same plan use the same algorithms: those that the first of them chooses.
 void Executor::prepare_alike() {
   if (!peers_) return prepare_all();
   const Coord first = plan_.mesh.at(coord_, groups::stage, 0);
@@ -246,7 +246,7 @@ double Executor::own_seconds() {
   return 0;
 }
 
-// The existing graphs have no marks for a clock.
+// The existing graphs have no marks for a clock, so they are captured again.
 void Executor::remake_graphs(const std::function<void()>& change) {
   check_cuda(cudaStreamSynchronize(device_.stream()), "timing");
   std::set<std::tuple<int, bool, int>> made;

@@ -1,4 +1,4 @@
-// Times of whole runs and of single instructions, by events.
+// Times whole runs and single instructions, by events.
 #include "exec/cuda/executor.h"
 
 namespace megalith::cuda {

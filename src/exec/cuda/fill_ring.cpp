@@ -17,7 +17,7 @@ FillRing::~FillRing() {
   cudaFreeHost(pinned_);
 }
 
-// Only a run that resumes from a snapshot needs the memory.
+// The memory is allocated at the first write, because only a run that resumes from a snapshot needs it.
 int FillRing::take_room() {
   std::unique_lock turn(turn_);
   if (!pinned_) {
@@ -44,11 +44,11 @@ void FillRing::enqueue(const Filled& filled) {
   check_cuda(cudaEventRecord(done_[filled.room], stream_), "writing to the GPU");
 }
 
-// Threads fill concurrently. One of them enqueues for all: threads that took turns would wake up one after the other,
-// which takes longer than a copy.
+// Threads fill concurrently. One of them enqueues for all. If threads took turns, each would have to wake up the next
+// one, which takes longer than a copy.
 void FillRing::write(std::byte* device, i64 bytes, const FilledWrites::Put& put) {
   check(bytes <= kRoomBytes, "{} bytes to be filled at once: at most {}", bytes, kRoomBytes);
-  check_cuda(cudaSetDevice(device_), "writing to the GPU");  // a new thread begins with the first
+  check_cuda(cudaSetDevice(device_), "writing to the GPU");  // a new thread begins with device 0
   const int room = take_room();
   try {
     check_cuda(cudaEventSynchronize(done_[room]), "waiting for pinned memory");

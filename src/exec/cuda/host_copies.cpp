@@ -61,13 +61,13 @@ void CUDART_CB copy_now(void* copy) {
   std::memcpy(it->to.data(), it->from, it->to.size());
 }
 
-// In chunks: host functions of other streams, which share the thread, run between them.
+// In chunks, because host functions of other streams share the thread and run between them.
 void copy_later(std::span<std::byte> to, const std::byte* from, cudaStream_t stream) {
   constexpr size_t kPiece = size_t{16} << 20;
   for (size_t at = 0; at < to.size(); at += kPiece) {
     auto copy = std::make_unique<HostCopy>(HostCopy{to.subspan(at, std::min(kPiece, to.size() - at)), from + at});
     check_cuda(cudaLaunchHostFunc(stream, copy_now, copy.get()), "copying in the host's memory");
-    copy.release();  // copy_now takes it
+    copy.release();  // copy_now deletes it
   }
 }
 

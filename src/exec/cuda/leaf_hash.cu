@@ -1,5 +1,5 @@
-// A thread adds up the hashes of its elements, a block those of its threads, and one atomic addition those of the
-// block. Sums of integers are the same in every order.
+// A thread adds the hashes of its elements, a block those of its threads. One atomic addition adds a block's sum.
+// Integer sums do not depend on the order.
 #include "base/rng.h"
 #include "exec/cuda/launch.cuh"
 #include "exec/cuda/leaf_hash_launch.h"

@@ -13,7 +13,7 @@ Pinned zeroed_pinned(i64 bytes) {
   if (bytes == 0) return nullptr;
   void* memory = nullptr;
   const cudaError_t status = cudaHostAlloc(&memory, size_t(bytes), cudaHostAllocDefault);
-  cudaGetLastError();  // else the next launch's check would find it
+  cudaGetLastError();  // clears the error, which the next launch's check would find
   check(status == cudaSuccess,
         "cannot pin {} bytes of the host's memory ({}): free some, or give a lower --optimizer-offload-fraction or "
         "--activation-offload-fraction",

@@ -19,7 +19,7 @@ PinnedMap::PinnedMap(i64 bytes, int device) : bytes_(bytes), device_(device) {
   check(p != MAP_FAILED, "cannot have {} bytes of the host's memory for copies of the state: {}", bytes,
         std::strerror(errno));
   memory_ = static_cast<std::byte*>(p);
-  madvise(p, size_t(bytes), MADV_HUGEPAGE);  // fewer pages to pin if the system has huge pages
+  madvise(p, size_t(bytes), MADV_HUGEPAGE);  // fewer pages to pin, if the system supports huge pages
   work_ = std::async(std::launch::async, [this] { pin(); });
 }
 
@@ -39,7 +39,7 @@ bool PinnedMap::is_ready(double seconds) const {
   return !work_.valid() || work_.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready;
 }
 
-// The system gives and clears pages as they are touched. Several threads do this faster than one.
+// The system allocates and clears pages when they are touched. Several threads do this faster than one.
 void PinnedMap::touch(i64 at) {
   constexpr int kThreads = 4;
   constexpr i64 kPage = 4096;
@@ -49,10 +49,10 @@ void PinnedMap::touch(i64 at) {
   });
 }
 
-// Each piece is touched while the driver pins the piece before it. Behind each one there is time for launches.
+// Each piece is touched while the driver pins the previous one. Between pieces there is time for launches.
 void PinnedMap::pin() {
   constexpr double kLeast = 0.001;
-  check_cuda(cudaSetDevice(device_), "pinning memory");  // a new thread begins with another
+  check_cuda(cudaSetDevice(device_), "pinning memory");  // a new thread begins with device 0
   const auto begin = [this](i64 at) { return std::async(std::launch::async, [this, at] { touch(at); }); };
   std::future<void> touched = begin(0);
   for (i64 at = 0; at < bytes_ && !is_over_; at += kPiece) {

@@ -28,7 +28,7 @@ ReductionClock::ReductionClock(std::function<void(double seconds)> told) : say_(
 }
 
 ReductionClock::~ReductionClock() {
-  thread_ = {};  // ends it
+  thread_ = {};  // ends the thread
   tell();
   cudaFree(time_);
   cudaFreeHost(told_);

@@ -43,7 +43,7 @@ int Requests::ask(const std::byte* device, i64 bytes) {
 bool Requests::ready(int ticket) {
   const cudaError_t status = cudaEventQuery(slots_[ticket].done);
   if (status == cudaErrorNotReady) {
-    cudaGetLastError();  // no error, but the next launch's check would find it
+    cudaGetLastError();  // clears "not ready", which the next launch's check would find
     return false;
   }
   check_cuda(status, "the step");

@@ -30,7 +30,7 @@ Staging::Room Staging::take_room(std::unique_lock<std::mutex>& turn, i64 bytes) 
     const i64 next = (slot_ + 1) % kSlots;
     if (filling_[next] > 0) {
       filled_.wait(turn);
-      continue;  // another thread may have gone on to it
+      continue;  // another thread may have advanced to it
     }
     slot_ = next, used_ = 0;
     check_cuda(cudaEventSynchronize(done_[slot_]), "waiting for pinned memory");
@@ -52,7 +52,7 @@ static void copy_bytes(std::byte* to, const std::byte* from, i64 bytes) {
                   [&](i64 begin, i64 end) { std::memcpy(to + begin, from + begin, size_t(end - begin)); });
 }
 
-// Threads copy into pinned memory concurrently; only the queue is serialized.
+// Threads copy into pinned memory concurrently. Only the enqueueing is serialized.
 void Staging::write(std::byte* device, const void* host, i64 bytes) {
   choose_device();
   const std::byte* from = static_cast<const std::byte*>(host);
@@ -90,12 +90,12 @@ void Staging::write_later(std::byte* device, i64 bytes, Fill fill) {
   std::byte* through = room(bytes);
   auto later = std::make_unique<Later>(Later{std::move(fill), through});
   check_cuda(cudaLaunchHostFunc(stream_, fill_now, later.get()), "writing to the GPU");
-  later.release();  // fill_now takes it
+  later.release();  // fill_now deletes it
   check_cuda(cudaMemcpyAsync(device, through, size_t(bytes), cudaMemcpyHostToDevice, stream_), "writing to the GPU");
   copied(slot_);
 }
 
-// A few parts in flight: one is copied out while others fill.
+// Several parts are in transfer: one is copied out while others fill.
 void Staging::read(void* host, const std::byte* device, i64 bytes) {
   choose_device();
   constexpr size_t kAhead = 4;

@@ -35,7 +35,7 @@ void TagClock::behind(int program, size_t i, cudaStream_t stream) const {
   if (is_last || of[i + 1] != of[i]) launch_tag(time_, of[i], is_last && tags_.ends_step[size_t(program)], stream);
 }
 
-// Again where the GPU wrote meanwhile.
+// Reads again if the GPU wrote meanwhile.
 TagSeconds TagClock::seconds() const {
   const volatile u64* told = told_;
   TagSeconds out;

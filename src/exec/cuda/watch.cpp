@@ -10,7 +10,7 @@ namespace megalith::cuda {
 
 using Clock = std::chrono::steady_clock;
 
-// Ends the process even if aborting hangs: the driver may be stuck as well.
+// Ends the process even if aborting hangs, because the driver may be stuck too.
 static void end_process(Ranks& ranks, Comms& comms, const std::string& line) {
   constexpr std::chrono::seconds kToAbort{2};
   if (!ranks.failed(line)) fmt::print(stderr, "megalith: {}\n", line);

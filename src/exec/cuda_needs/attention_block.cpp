@@ -4,8 +4,8 @@ namespace megalith::cuda {
 
 namespace {
 
-// The keys that one run of queries sees, at positions start.. of this length: whole runs of keys, then possibly the
-// run that contains it.
+// The keys that one run of queries sees. The run has positions start.. and this length. It sees whole earlier runs of
+// keys, then possibly the run that contains it.
 std::optional<SeenBlock> seen_by_run(i64 start, i64 length, const Indices& keys) {
   SeenBlock out{.queries = length};
   i64 end = 0;  // of the keys so far, in positions
@@ -22,7 +22,7 @@ std::optional<SeenBlock> seen_by_run(i64 start, i64 length, const Indices& keys)
   return out;
 }
 
-// Whether rows of `b` continue those of `a`: all see the same keys, or the diagonal continues.
+// Whether the rows of `b` continue those of `a`: all see the same keys, or the diagonal continues.
 bool goes_on(const SeenBlock& a, const SeenBlock& b) {
   if (a.query + a.queries != b.query || a.causal != b.causal) return false;
   return b.keys - a.keys == (a.causal ? b.queries : 0);

@@ -3,16 +3,16 @@
 namespace megalith::cuda {
 
 // Measured with cuDNN 9.19 on an H200, 8192 positions, head size 128, with a window of an eighth of them. cuDNN's
-// deterministic backward takes as long as ours (2.9 ms; one of its products covers the whole square of scores), and
-// gigabytes more.
+// deterministic backward takes as long as ours (2.9 ms), because one of its products covers the whole square of scores.
+// It also takes gigabytes more.
 constexpr i64 kShortWindow = 8;
 
-// Scores of a head whose biases are written out, for cuDNN.
+// Maximum scores of a head whose biases are written to memory for cuDNN.
 constexpr i64 kMostBiased = i64{2048} * 2048;
 
 using PairBlock = AttentionCase::Block;
 
-// Tiles of keys that the kernel for Hopper works on: keys that fill the last up must be hidden by the diagonal.
+// Keys in a tile of the kernel for Hopper. The diagonal must mask the keys that pad the last tile.
 constexpr i64 kHopperKeys = 128;
 
 static bool suits_hopper(const AttentionCase& c) {
@@ -21,7 +21,7 @@ static bool suits_hopper(const AttentionCase& c) {
   return c.backward && masked && c.capability == 90 && c.window == 0 && (c.d == 64 || c.d == 128);
 }
 
-// Why not by the ways for all of a sequence's keys; empty if nothing speaks against it.
+// Why a block of a ring cannot use the kernels for all keys of a sequence; empty if it can.
 static std::string objection_of_block(const AttentionCase& c) {
   if (c.block == PairBlock::none) return "";
   if (c.window > 0) return "a window lies across a ring's blocks of keys";

@@ -42,7 +42,7 @@ std::optional<AttentionPadding> padding_of(const AttentionGrad& op, const LocalN
 
 std::optional<AttentionPadding> padding_of(const AttentionPart& op, const LocalNode& node) {
   std::vector<int> ins = {0, 1, 2};
-  if (op.continues) ins.push_back(int(node.ins.size()) - 2);  // o of the keys before
+  if (op.continues) ins.push_back(int(node.ins.size()) - 2);  // o of the earlier keys
   return padding(node, 0, ins, {0});
 }
 

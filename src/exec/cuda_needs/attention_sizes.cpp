@@ -16,7 +16,7 @@ i64 attention_spans_bytes(const AttentionSizes& z) {
 
 RelativeSpace relative_space(const AttentionSizes& z) {
   if (z.reach == 0) return {};
-  constexpr int kLargest = 128, kStrip = 16;  // queries of any kernel's largest tile
+  constexpr int kLargest = 128, kStrip = 16;  // queries of the largest tile of any kernel; of a strip
   const int distances = 2 * z.reach + 1, strips = tiles_of(z.positions, kLargest) * (kLargest / kStrip);
   const i64 heads = i64(z.g) * z.r, row = distances * i64(sizeof(float));
   return {distances, strips, aligned(heads * row), aligned(z.b * heads * strips * row), aligned(heads * row)};

@@ -21,7 +21,8 @@ CodeProduct described(const QuantizedProduct& op, const LocalNode& node, EinsumP
   return out;
 }
 
-// How many neighbours a box has of the dims [from, to) as one; 0: what it has are no neighbours, or boxes differ.
+// The number of consecutive elements of a box along the dims [from, to), seen as one dim. 0 if a box's elements are not
+// consecutive, or boxes differ.
 i64 neighbours(const Shape& size, const Shape& box, size_t from, size_t to) {
   i64 n = 1;
   bool whole = true;
@@ -37,11 +38,11 @@ i64 neighbours(const Shape& size, const Shape& box, size_t from, size_t to) {
 i64 filled_to_4(i64 n) { return (n + 3) / 4 * 4; }
 
 struct Scaled {
-  CodeScales scales = CodeScales::one;  // one: not in blocks of 128
+  CodeScales scales = CodeScales::one;  // one: boxes are not blocks of 128
   ScaleOrder order = {};
 };
 
-// An operand with its last `summed` dims summed. `turn`: its transposition. The box has the order before it.
+// An operand whose last `summed` dims are summed. `turn`: its transposition. The box is in the order before it.
 Scaled blocks_of(const Shape& shape, Shape box, Turn turn, size_t summed) {
   constexpr i64 kBlock = 128;
   const int split = turn.split;
@@ -55,7 +56,7 @@ Scaled blocks_of(const Shape& shape, Shape box, Turn turn, size_t summed) {
   const i64 high = height / down, deep = depth / kBlock;  // boxes
   const i64 down_stride = split ? 1 : deep, along_stride = split ? high : 1;
   ScaleOrder by_rows{deep, high, filled_to_4(high), along_stride, down_stride};
-  if (turn.by_sequence && shape[rows] > 1)  // of [.., b, s] the scales are [s / 128, b, ..]
+  if (turn.by_sequence && shape[rows] > 1)  // for [.., b, s] the scales are [s / 128, b, ..]
     by_rows.parts = shape[rows], by_rows.part_stride = high, by_rows.row_stride = high * shape[rows];
   if (down == 1) return {CodeScales::rows, by_rows};
   return {CodeScales::squares, {high, deep, filled_to_4(deep), down_stride, along_stride}};

@@ -17,7 +17,7 @@ struct CutDim {
   i64 size, box;
 };
 
-// Dims that boxes cut alike, as one. Those of size 1 are left out.
+// Merges dims that boxes cut in the same way. Dims of size 1 are left out.
 std::vector<CutDim> merged_dims(const Shape& shape, const Shape& box) {
   std::vector<CutDim> out;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -33,7 +33,7 @@ std::vector<CutDim> merged_dims(const Shape& shape, const Shape& box) {
   return out;
 }
 
-// A box along one side of a tile; 0: it fits in none.
+// The size of a box along one side of a tile; 0 if it does not fit.
 i64 side_of(const CutDim& d, i64 least) {
   if (d.box == 1) return 1;
   if (d.box == d.size && d.size <= kTile) return kTile;
@@ -64,7 +64,7 @@ std::optional<CodeTiles> code_tiles(const Quantize& op, const LocalNode& node) {
   if (!has_box_scales(op) || op.format == CodeFormat::e2m1 || node.ins[0].dtype == DType::f64) return std::nullopt;
   if (op.by_sequence) return sequence_tiles(op, node.in_shape(0));
   std::vector<CutDim> dims = merged_dims(node.in_shape(0), op.box);
-  // Squares of a weight whose columns are groups of heads: runs of columns that boxes divide are one row.
+  // Square boxes of a weight whose columns are groups of heads. Runs of columns that boxes divide become one row.
   if (dims.size() == 3 && dims[0].box > 1 && dims[1].box == 1 && dims[2].size % dims[2].box == 0)
     dims[1] = {dims[1].size * dims[2].size, dims[2].box}, dims.pop_back();
   if (dims.size() == 3 && dims[0].box > 1) return std::nullopt;

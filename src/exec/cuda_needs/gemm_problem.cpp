@@ -9,7 +9,7 @@ namespace megalith::cuda {
 
 namespace {
 
-// Bytes that divide every address a call gets, buffers being aligned to 256.
+// A number of bytes that divides every address of a call, as buffers are aligned to 256.
 i64 alignment(const std::vector<Loop>& batch, const std::array<i64, 3>& bytes) {
   i64 common = 256;
   for (const Loop& l : batch)
@@ -17,7 +17,7 @@ i64 alignment(const std::vector<Loop>& batch, const std::array<i64, 3>& bytes) {
   return common;
 }
 
-// As the library takes it: one stride is 1, the other steps over a whole row or column.
+// Whether the library supports the strides: one is 1, the other is a whole row or column.
 bool is_dense(const Matrix& m, i64 rows, i64 cols) {
   return (m.col == 1 && m.row >= cols) || (m.col != 1 && m.row == 1 && m.col >= rows);
 }
@@ -49,7 +49,7 @@ ProductBatch split_batch(std::vector<Loop> loops) {
   return b;
 }
 
-// Hopper multiplies codes with the summed dim dense in both operands, in rows of whole 16 bytes.
+// Products of codes on Hopper need the summed dim dense in both operands, in rows of whole 16 bytes.
 static bool is_library_kind_of_codes(const GemmProblem& p) {
   constexpr i64 kBytes = 16;
   const GemmSpec& s = p.spec;

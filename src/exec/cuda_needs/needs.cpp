@@ -27,7 +27,7 @@ struct Asked {
   const LibraryNeeds& library;
 };
 
-// Most kernels need none.
+// Most kernels need no workspace.
 template <class T>
 i64 bytes(const T&, const Asked&) {
   return 0;
@@ -62,7 +62,7 @@ i64 sum_bytes(const Sum& op, const LocalNode& node) {
 }
 i64 bytes(const Sum& op, const Asked& a) { return sum_bytes(op, a.node); }
 
-// Of then_sum(): the sum over the rows of the gradient's first result as its result number `bias`.
+// The workspace of then_sum(): of the sum over rows of the gradient's first result, as result number `bias`.
 i64 sum_behind(const LocalNode& node, const std::string& letters, int bias) {
   const Type &dx = node.outs[0], &to = node.outs[size_t(bias)];
   return sum_bytes(Sum{letters + "->" + letters.back(), to.dtype}, {node.mesh, node.coord, {dx}, {to}, node.gpu});
@@ -131,7 +131,7 @@ i64 own_bytes(const AttentionPartGrad& op, const Asked& a) {
   return part_need(case_of(f, true), sizes_of(f), f.places());
 }
 
-// With values of another size: of the kernel for equal ones, and copies.
+// If values have another size: the workspace of the kernel for equal sizes, and the copies.
 template <class T>
 i64 padded_bytes(const T& op, const Asked& a) {
   const auto padding = padding_of(op, a.node);

@@ -24,8 +24,8 @@ NormBlock norm_block(const NormShape& s, int inputs, const NormDevice& device) {
   return fits ? b : NormBlock{0, any, any};
 }
 
-// The gradient on Hopper, of bf16 rows that are whole packs of 8 and that take more than a warp; up to 2048 elements
-// they go in pairs, so there must be an even number of them.
+// The gradient on Hopper: bf16 rows of whole packs of 8 that take more than a warp. Up to 2048 elements rows are
+// processed in pairs, so their number must be even.
 NormRing norm_ring(const NormShape& s, const NormDevice& device) {
   NormRing r{s.h <= 2048 ? 1 : 2};
   const bool fits = s.x == DType::bf16 && s.w == s.x && s.h > 512 && s.h <= 8192 && s.h % 8 == 0;

@@ -17,7 +17,7 @@ RelativeBuckets relative_buckets(const AttentionSpec& at, i64 longest) {
   check(out.far <= RelativeBuckets::kMostFar,
         "[attention] {} buckets of relative positions have no CUDA kernel: at most {} a side", at.buckets,
         2 * RelativeBuckets::kMostFar);
-  // Behind the largest distance logarithms may be rounded down.
+  // Beyond the largest distance logarithms may be rounded down.
   const i64 end = std::max<i64>(1, std::min(longest, at.max_distance + at.max_distance / 8 + 8));
   constexpr int kNever = 1 << 30;
   std::fill(out.first, out.first + out.far, kNever);

@@ -4,7 +4,7 @@
 
 namespace megalith::cuda {
 
-// Whether the members' parts, in their memory layouts, are consecutive in the whole.
+// Whether the members' parts, in their memory order, are consecutive in the whole.
 static bool in_order(const std::vector<std::vector<Box>>& parts, i64 part_bytes, i64 Box::*place, i64 size) {
   for (size_t k = 0; k < parts.size(); ++k)
     if (parts[k].size() != 1 || !parts[k][0].dense() || parts[k][0].*place * size != i64(k) * part_bytes) return false;

@@ -15,7 +15,7 @@ constexpr i64 kMostRunChunks = 256;
 
 i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 
-// Moves x's innermost loop to the end, if there is one. Returns whether there is.
+// Moves x's innermost loop to the end. Returns whether there is one.
 bool innermost_last(std::vector<Loop>& loops) {
   for (size_t i = 0; i < loops.size(); ++i)
     if (loops[i].stride[kX] == 1) {
@@ -68,7 +68,7 @@ SumLaunch plan_sum(DType from, DType to, const SumLoops& loops) {
 }
 
 bool fits_hopper(const SumLaunch& l, int capability) {
-  constexpr i64 kFewest = 1600, kMost = 4800, kRows = 2048;  // of columns; rows that give each thread 8 loads at once
+  constexpr i64 kFewest = 1600, kMost = 4800, kRows = 2048;  // columns; rows that give each thread 8 loads at once
   const bool whole = l.columns == l.outputs && l.column_step == 1 && l.summed.count == 1 && l.packed;
   return capability == 90 && l.from == DType::bf16 && l.to != DType::f64 && whole && l.columns >= kFewest &&
          l.columns <= kMost && l.summed.stride[0][kX] == l.columns && l.terms >= kRows && l.terms < i64{1} << 30;

@@ -1,4 +1,4 @@
-// Replaces the CUDA backend in a build without CUDA.
+// The backend of a build without CUDA: it reports that there is none.
 #include "exec/cuda/backend.h"
 
 namespace megalith {

@@ -13,13 +13,13 @@ namespace megalith::sim {
 namespace {
 
 constexpr size_t kNeighbours = 4;
-// A kernel of few bytes takes mostly its launch time, which says nothing about the rate of a kernel this many times
+// A kernel with few bytes takes mostly its launch time. That says nothing about the rate of a kernel this many times
 // larger.
 constexpr double kFar = 64;
 
 double square(double x) { return x * x; }
 
-// Between sizes, as factors.
+// The distance between sizes, as factors.
 double distance(const std::vector<i64>& a, const std::vector<i64>& b) {
   double sum = 0;
   for (size_t i = 0; i < a.size(); ++i)
@@ -27,7 +27,7 @@ double distance(const std::vector<i64>& a, const std::vector<i64>& b) {
   return sum;
 }
 
-// Of a curve over the logarithm of its first numbers.
+// The value of a curve over the logarithm of its first numbers.
 double at(const BandwidthCurve& curve, double x, double otherwise) {
   if (curve.empty()) return otherwise;
   if (x <= curve.front().first) return curve.front().second;
@@ -40,7 +40,7 @@ double at(const BandwidthCurve& curve, double x, double otherwise) {
   return curve.back().second;
 }
 
-// "rms_norm_grad bf16,.." -> "rms_norm_grad": kernels of other dtypes are better than none.
+// "rms_norm_grad bf16,.." -> "rms_norm_grad": the rate for other dtypes is better than none.
 std::string_view op_of(std::string_view form) { return form.substr(0, form.find_first_of(" ,")); }
 
 }  // namespace
@@ -71,7 +71,7 @@ const KernelFact* FactsClock::exact(const KernelKind& kind, const Forms& forms) 
   return nullptr;
 }
 
-// Work a second, of the nearest ones of its form, or of its op; 0: there are none.
+// Work a second of the nearest measured kernels of this form, or of this op; 0: there are none.
 double FactsClock::rate(const KernelKind& kind, const Forms& forms) const {
   std::vector<std::pair<double, const KernelFact*>> near;
   const auto add = [&](const std::vector<const KernelFact*>& facts, double further) {
@@ -96,13 +96,13 @@ double FactsClock::rate(const KernelKind& kind, const Forms& forms) const {
   return std::exp(sum / weights);
 }
 
-// By the sheet: two thirds of the peak, or of the memory's rate.
+// From the data sheet: two thirds of the peak flops, or of the memory bandwidth.
 double FactsClock::without_facts(const KernelKind& kind) const {
   constexpr double kShare = 2.0 / 3;
   if (kind.table == KernelKind::Table::memory)
     return kind.work / (facts_.hbm_gbps * 1e9 * at(facts_.memory_curve, kind.work, kShare));
   const auto peak = facts_.peak_tflops.find("bf16");
-  constexpr double kOfCodes = 2;  // tensor cores take twice as many numbers of half the bits
+  constexpr double kOfCodes = 2;  // tensor cores process twice as many numbers of half the bits
   const double tflops =
       (peak == facts_.peak_tflops.end() ? 100 : peak->second) * (kind.form.starts_with("f8") ? kOfCodes : 1);
   return kind.work / (tflops * 1e12 * kShare);
@@ -121,7 +121,7 @@ namespace {
 // The placement of a group's ranks in nodes; consecutive ranks fill a node.
 struct Placement {
   int nodes = 1;
-  double each = 1;  // ranks of a node, the mean
+  double each = 1;  // mean number of ranks in a node
 };
 Placement placement(const std::vector<int>& ranks, int node_gpus) {
   std::set<int> nodes;
@@ -133,8 +133,8 @@ double doublings(double ranks) { return std::max(0.0, std::ceil(std::log2(ranks)
 
 }  // namespace
 
-// In a ring over several nodes each node sends over the network cards of all its ranks in the group at once. It is no
-// faster than within the node. With pairs a rank sends to other nodes over its own card.
+// In a ring over several nodes each node sends over the network cards of all its ranks in the group at once. It is at
+// most as fast as within a node. With pairs a rank sends to other nodes over its own card.
 double FactsClock::transfer(double bytes, double whole, const std::vector<int>& ranks, bool pairs) const {
   const Placement p = placement(ranks, facts_.node_gpus);
   const LinkFacts &node = facts_.node, &network = facts_.network;
@@ -152,7 +152,7 @@ double FactsClock::transfer(double bytes, double whole, const std::vector<int>& 
   return latency * 1e-6 + wire / 1e9;
 }
 
-// Seconds of a message by measured ones: between two sizes by a power law, below the smallest as long as that.
+// Seconds of a message from measured ones: between two sizes by a power law, below the smallest one as long as that.
 static double seconds_of(const TransferFact& f, double wire, double whole) {
   const double share = wire / whole;
   const auto at_point = [&](size_t i) { return share * f.busbw[i].first / (f.busbw[i].second * 1e9); };
@@ -183,7 +183,7 @@ double FactsClock::send(double bytes, int from, int to) const {
   return transfer(bytes, bytes, {from, to});
 }
 
-// The measured kind that a transfer is: a rotation sends to one neighbour.
+// The measured kind for a transfer: a rotation sends to one neighbour.
 static std::string_view measured_kind(Transfer t) {
   if (t == Transfer::rotate) return "send";
   return t == Transfer::all_reduce_max ? name_of(Transfer::all_reduce) : name_of(t);

@@ -108,7 +108,7 @@ KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& 
   if (const auto* a = in.op.get_if<Attention>()) return attention(Attention::name, a->at, o, o.out[0], 0, cost.flops);
   if (const auto* a = in.op.get_if<AttentionGrad>())
     return attention(AttentionGrad::name, a->at, o, o.in[0], 1, cost.flops);
-  // A part of a ring is a whole attention of fewer keys to the kernels.
+  // To the kernels a part of a ring is a whole attention with fewer keys.
   if (const auto* a = in.op.get_if<AttentionPart>())
     return attention(Attention::name, a->at, o, o.out[0], 0, cost.flops);
   if (const auto* a = in.op.get_if<AttentionPartGrad>())

@@ -34,7 +34,7 @@ void Overlap::pass(double seconds, double transfer_slower) {
     Moved& m = moved_[size_t(h)];
     m.left -= seconds / (m.between_ranks ? transfer_slower : 1);
   }
-  // A rest that rounding left has gone too.
+  // A transfer with only a rounding error left has ended.
   for (auto& [lane, tickets] : lanes_)
     if (!tickets.empty() && moved_[size_t(tickets.front())].left <= 1e-15)
       moved_[size_t(tickets.front())].left = 0, tickets.erase(tickets.begin());

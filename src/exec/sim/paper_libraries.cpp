@@ -12,7 +12,7 @@ namespace {
 // The allowed maximum (exec/cuda/products/gemm.cpp).
 constexpr i64 kMostOfProduct = i64{32} << 20;
 
-// Sums are cut, which takes workspace, only where a product's tiles are too few for all multiprocessors.
+// Sums are cut, which needs workspace, only if a product has too few tiles for all multiprocessors.
 bool has_few_tiles(i64 m, i64 n, int sms) {
   constexpr i64 kRows = 128, kColumns = 256;
   return ((m + kRows - 1) / kRows) * ((n + kColumns - 1) / kColumns) <= 2 * i64(sms);

@@ -24,9 +24,9 @@ struct Message {
 
 struct Channel {
   std::vector<Message> sent;
-  std::vector<double> posted;   // when the receiver was ready for them
-  std::vector<double> arrived;  // those that have
-  std::vector<double> taken;    // by the receiver's tasks
+  std::vector<double> posted;   // when the receiver was ready for each
+  std::vector<double> arrived;  // when each arrived
+  std::vector<double> taken;    // number taken by the receiver's tasks
   double free = 0;              // when its last transfer ends
   size_t waiting() const { return sent.size() - taken.size(); }
 };
@@ -76,8 +76,8 @@ class Player {
     return target(spec_.schedule, stage, t) ? channel(t.kind, stage) : nullptr;
   }
 
-  // Prepares the stage to receive the inputs of its next task, and gradients of later tasks whose micro-batches have
-  // run forward: so there is a buffer for them.
+  // Prepares the stage to receive the input of its next task. Also gradients of later tasks whose micro-batches have
+  // run forward, because these have a buffer.
   void post(int stage) {
     if (finished(stage)) return;
     const TaskList& list = lists_[stage];
@@ -124,7 +124,7 @@ class Player {
   Copy copy_of(int stage, const Task& t) const {
     return {stage, t.kind, t.chunk, t.micro_batch % spec_.slots[stage][t.chunk]};
   }
-  // The message of its channel that was sent from there before.
+  // The message of its channel that was sent from the same copy before.
   std::optional<size_t> in_its_place(int stage, const Task& t) {
     if (spec_.slots.empty() || !output(stage, t)) return std::nullopt;
     const auto it = held_.find(copy_of(stage, t));
@@ -200,11 +200,11 @@ class Player {
   const PipelineSpec& spec_;
   const std::vector<TaskList>& lists_;
   PipelineRun run_;
-  std::vector<size_t> posted_;          // a stage's first task whose gradient it is not ready for
+  std::vector<size_t> posted_;          // a stage's first task whose gradient it is not ready to receive
   std::vector<double> clock_;           // when a stage's last task ended
   std::vector<Channel> channels_[2];    // [forward, backward][sender]
-  std::map<Copy, size_t> held_;         // the last message sent from there
-  std::vector<std::vector<int>> done_;  // [stage][chunk, micro-batch]: tasks done of it
+  std::map<Copy, size_t> held_;         // the last message sent from each copy
+  std::vector<std::vector<int>> done_;  // [stage][chunk, micro-batch]: number of its tasks that are done
 };
 
 std::string label(const Task& t, bool chunks) {
@@ -240,7 +240,8 @@ PipelineRun run_pipeline(const PipelineSpec& spec, const std::vector<TaskList>& 
 
 double bubble_formula(const ScheduleSpec& s, const TaskCost& c) {
   const double tasks = double(s.micro_batches) * s.chunks, ramp = s.stages - 1;
-  const double hidden = s.split_weights ? std::min(ramp, tasks - 1) : 0;  // weights the last stage keeps for the end
+  // weight tasks that the last stage keeps for the end
+  const double hidden = s.split_weights ? std::min(ramp, tasks - 1) : 0;
   const double fill = s.split_weights ? 0 : c.weights;
   const double idle =
       ramp * (c.forward + fill) + (ramp - hidden) * c.backward + hidden * std::max(0.0, c.backward - c.weights);
@@ -265,7 +266,7 @@ std::string draw(const PipelineRun& run, int columns) {
     const size_t begin = line.size();
     auto column = [&](double seconds) { return begin + size_t(std::llround(seconds / unit * double(widest + 1))); };
     for (const TimedTask& t : run.stages[s]) {
-      if (!(t.end > t.start)) continue;  // takes no time, no place
+      if (!(t.end > t.start)) continue;  // takes no time, so it is not drawn
       if (line.size() > size_t(columns)) break;
       line.resize(std::max(line.size(), column(t.start)), ' ');
       std::string cell = label(t.task, chunks);

@@ -44,7 +44,7 @@ Estimate simulate(const Plan& plan, const Program& program, const Clock& clock, 
   Estimate e;
   Overlap run(clock.beside());
   const double together = clock.together();
-  std::vector<int> begun(program.buffers.size(), -1);  // what a lane brings: its ticket
+  std::vector<int> begun(program.buffers.size(), -1);  // tickets of buffers that a lane's transfer fills
   for (const Instruction& in : program.instructions) {
     if (!is_carried_out(in.op, first)) continue;
     Took took = clock.seconds(plan, program, in);

@@ -34,7 +34,7 @@ class BertBuilder {
     Value x = first_ ? embed(table) : p_.received();
     const i64 begin = std::max(piece_.first - 1, 0), end = std::min<i64>(piece_.last - 1, c_.num_layers);
     for (i64 i = begin; i < end; ++i) x = layer(i, x);
-    if (!first_ && !last_ && begin == end) x = b_.add1(Scale{3, 1}, {x});  // passed on
+    if (!first_ && !last_ && begin == end) x = b_.add1(Scale{3, 1}, {x});  // sends on what it received
     if (last_)
       heads(x, table);
     else
@@ -43,7 +43,7 @@ class BertBuilder {
   }
 
  private:
-  // The rows of a table that all ranks of tp have, at the ids of the data `ids`.
+  // Looks up the ids of the data leaf `ids` in a table. All ranks of tp have the whole table.
   Value looked_up(const std::string& name, i64 rows, const char* ids) {
     const Value table = p_.add_parameter(
         p_.declare(name, {rows, c_.hidden_size}, kOnStream, initial_of_table(c_, rows), ParameterKind::positions));
@@ -65,7 +65,7 @@ class BertBuilder {
     return p_.dropout("embedding", x);
   }
 
-  // The input of a block, and the stream after its output is added. The norm is at one of the two positions.
+  // The input of a block, and the stream after the block's output is added. The norm is at one of the two positions.
   Value read(const std::string& norm, Value x) {
     return p_.to_tensor_parallel(c_.bert.post_norm ? p_.cast(x, p_.mode.precision.activations) : p_.norm(norm, x));
   }
@@ -141,7 +141,7 @@ std::vector<DataInput> Bert::inputs() const {
   out.push_back({"first_token", true, first_tokens});
   out.push_back({"is_random"});
   out.push_back({"pair_mask", true, ones});
-  out.push_back({kStepTokens, false, {}, "loss_mask"});  // evaluation has none
+  out.push_back({kStepTokens, false, {}, "loss_mask"});  // evaluation does not read it
   return out;
 }
 

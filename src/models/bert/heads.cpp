@@ -12,9 +12,9 @@
 namespace megalith {
 namespace {
 
-// Position 0 of the stream, [s,b,h] -> [b,h], on all ranks that share the sequence. As a product with ones and zeros
-// it is a sum over the ranks that split s, one of which has the position. Ranks of cp get copies; those of tp have
-// equal values.
+// Position 0 of the stream, [s,b,h] -> [b,h], on all ranks that share the sequence. It is computed as a product with
+// ones and zeros. So it is a sum over the ranks that split s, one of which has the position. Ranks of cp get copies;
+// ranks of tp have equal values.
 Value first_position(Parts& p, Value x) {
   Value first = p.data("first_token", accum_of(p.mode.precision.activations));
   if (p.style.sequence_parallel) first = p.b.relayout(first, groups::tensor, split(0));
@@ -23,14 +23,14 @@ Value first_position(Parts& p, Value x) {
   return p.b.relayout(y, groups::context, kCopy);
 }
 
-// x [b,k] -> [b,n], as all ranks of tp do it.
+// x [b,k] -> [b,n]. All ranks of tp compute the same.
 Value dense(Parts& p, const std::string& name, Value x, i64 n) {
   const i64 k = p.b.type(x).dim(1);
   const Value w = p.matrix(name + ".weight", {n, k}, kOnWhole, initial_of(p.config, p.config.init_method_std, n, k));
   return p.biased(name, "bn,n->bn", einsum(p.b, "bk,nk->bn", x, w), {n}, true, kOnWhole);
 }
 
-// [b] -> [b,1]: losses want two dims.
+// [b] -> [b,1], because losses need two dims.
 Value column(Parts& p, Value x) { return p.b.add1(Reshape{"(bs)->bs", {{'b', p.mode.batch}, {'s', 1}}, {}}, {x}); }
 
 }  // namespace
@@ -68,7 +68,8 @@ void add_order_loss(Parts& p, Value logits) {
   const Value losses = b.add1(CrossEntropy{}, {b.add1(VocabSums{2}, {logits, labels, m})});
   const Value sum = b.relayout(einsum(b, "sb,sb->", losses, column(p, counts)), groups::context, kPartial);
   LossTerm term{kOrderTerm, sum, b.add1(Sum{"b->", accum}, {counts})};
-  // Its mean is over the N sequences of the step, that of the first term over its T tokens: T / N of each sequence.
+  // This term's mean is over the N sequences of the step, the first term's over its T tokens. So each sequence gets T /
+  // N.
   if (p.mode.train) term.cotangent = b.add1(Scale{0, 1 / double(p.mode.batch)}, {p.step_tokens()});
   p.out.terms.push_back(term);
 }

@@ -9,7 +9,7 @@ namespace megalith {
 
 namespace {
 
-// Of one layer. `name`: before its parameters' names.
+// The attention of one layer. `name`: prefix of its parameters' names.
 class AttentionBlock {
  public:
   AttentionBlock(Parts& parts, const std::string& name)
@@ -43,7 +43,7 @@ class AttentionBlock {
     qkv = turn("sbjd", qkv, g_ * (r_ + 1));
     Attention op{attention_spec(p_, name_, attention_scale(c_))};
     op.at.groups = g_, op.at.heads_per_group = r_;
-    // Over axes of one rank: types become what the rest of the model expects, and no data moves.
+    // A relayout over axes of one rank: types become what the rest of the model expects, and no data moves.
     std::vector<Value> ins = {b_.relayout(qkv, groups::context, kSame), p_.rows};
     if (op.at.starts) ins.push_back(b_.relayout(p_.data("document_starts", DType::i32), groups::context, kSame));
     if (op.at.lengths) ins.push_back(p_.lengths);
@@ -52,7 +52,7 @@ class AttentionBlock {
     return b_.relayout(o, groups::query_heads, split(3));
   }
 
-  // q, k and v's weights (or biases) as one, [j,d,..]: query heads, then key heads, then value heads.
+  // The weights (or biases) of q, k and v as one parameter [j,d,..]: query heads, then key heads, then value heads.
   Value packed_parameter(const std::string& suffix, const Shape& per_head, const Initial& initial, ParameterKind kind) {
     const auto of = [&](const char* which, Shape lead, const Placement& placement) {
       lead.insert(lead.end(), per_head.begin(), per_head.end());
@@ -89,7 +89,7 @@ class AttentionBlock {
     return rms_norm(b_, letters, x, p_.norm_weight(name_ + name, d_, kOnOwnPart, b_.type(x).dtype), c_.norm_epsilon);
   }
 
-  // Tensor-parallel ranks gather the heads for it, and continue with their own.
+  // Tensor-parallel ranks gather all heads for the norm, and continue with their own.
   Value norm_across_heads(const std::string& name, const std::string& letters, Value x) {
     const std::string heads = letters.substr(2);
     const bool query = heads == "grd";
@@ -104,7 +104,7 @@ class AttentionBlock {
     return b_.relayout(y, groups::query_heads, query ? split(3) : kCopy);
   }
 
-  // heads: of the dim before the last, only the first ones turn; 0: all
+  // heads: of the dim before the last, only the first ones are rotated; 0: all
   Value turn(const std::string& letters, Value x, i64 heads = 0) {
     if (c_.position_embedding_type != PositionEmbedding::rope) return x;
     Rope op;

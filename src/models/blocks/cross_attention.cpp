@@ -5,7 +5,7 @@ namespace megalith {
 
 namespace {
 
-// Of one layer. `name`: before its parameters' names.
+// The cross-attention of one layer. `name`: prefix of its parameters' names.
 class CrossAttention {
  public:
   CrossAttention(Parts& parts, const std::string& name)
@@ -43,7 +43,7 @@ class CrossAttention {
                       {}};
     const Type type{p_.b.type(q).dtype, {length, p_.mode.batch, g_, d_}, held};
     const auto kept = [&](const char* which) {
-      return p_.b.relayout(cache_leaf(which, type), groups::context, kSame);  // few tokens: cp has nothing to split
+      return p_.b.relayout(cache_leaf(which, type), groups::context, kSame);  // few tokens, so cp has nothing to split
     };
     const Attention op{attention_spec(p_, name_, attention_scale(c_))};
     return output(p_.b.add1(op, {q, kept("keys"), kept("values"), p_.rows}));

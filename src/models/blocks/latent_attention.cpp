@@ -1,8 +1,9 @@
 // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434).
 //   c_q = norm(x W_dq), q = c_q W_uq (or q = x W_q); [c | k_r] = x W_dkv, [own keys | v] = norm(c) W_ukv
-//   a head's q and k: the own part, then the part that turns; k_r, which turns, is the key's for all heads
-// Down projections work on the residual stream as it lies, without tensor parallelism; what ranks gather to make their
-// heads is the latents. That relayout's twin adds up the gradients of c, c_q and k_r over the heads of all ranks.
+//   a head's q and k: the own part, then the rotated part; k_r, which is rotated, is the key of all heads
+// Down projections read the residual stream in its own layout, without tensor parallelism. Ranks gather the latents,
+// and make their own heads from them. The twin of that relayout sums the gradients of c, c_q and k_r over the heads of
+// all ranks.
 #include <cmath>
 
 #include "models/blocks/parts.h"
@@ -60,8 +61,8 @@ class LatentAttention {
     return core_attention(p_, name_, scale(), q, keys[0], keys[1]);
   }
 
-  // The same for a few tokens, without keys and values: with w = [U_k | U_v] per head, a query times U_k meets latents,
-  // and the mean of latents times U_v is that of values. All heads read one cache, of latents and the keys that turn.
+  // The same for a few tokens, without keys and values. A head has w = [U_k | U_v]: a query times U_k meets latents,
+  // and the mean of latents times U_v is the mean of values. All heads read one cache, of latents and rotated keys.
   Value absorbed(Value q, Value c, Value k_r, Value w) {
     const i64 own = m_.qk_head_dim, shared = m_.qk_pos_emb_head_dim, rank = m_.kv_lora_rank, both = rank + shared;
     const std::vector<Value> up = b_.add(Cut{"gjc", 'j', own, m_.v_head_dim}, {w});
@@ -77,7 +78,7 @@ class LatentAttention {
     return einsum(b_, "sbgrc,gvc->sbgrv", heads, up[1]);
   }
 
-  // [s,b,g,r,d], with all heads as this many groups.
+  // [s,b,g,r,d], with all heads in this many groups.
   Value regrouped(Value x, i64 groups) {
     const Shape shape = b_.type(x).shape;
     const Value heads = b_.add1(Reshape{"sbgrd->sb(gr)d", {{'g', shape[2]}, {'r', shape[3]}}, {}}, {x});
@@ -102,7 +103,7 @@ class LatentAttention {
   }
   Value latent(const std::string& which, i64 width, Value x) { return norm(which, down(which, width, x)); }
 
-  // Of keys and values, and the key that turns.
+  // The latent of keys and values, and the rotated key.
   std::pair<Value, Value> key_latents(Value x) {
     const i64 rank = m_.kv_lora_rank, shared = m_.qk_pos_emb_head_dim;
     const std::vector<Value> parts = b_.add(Cut{"sbc", 'c', rank, shared}, {down("kv", rank + shared, x)});
@@ -116,7 +117,7 @@ class LatentAttention {
     return turn("sbgrd", q, m_.qk_head_dim);
   }
 
-  // Weights are those of pairs that are neighbours. They may stay so, as q's and k's order agree.
+  // The weights expect that neighbours are rotated as pairs. q and k agree in this order, so it needs no change.
   Value turn(const std::string& letters, Value x, i64 first) {
     Rope op;
     op.x = letters, op.freq.dims = m_.qk_pos_emb_head_dim, op.first = first, op.interleaved = true;

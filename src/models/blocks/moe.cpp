@@ -1,6 +1,6 @@
-// A layer with experts. Ranks of ep x etp gather their tokens and compute each expert's rows where the expert is. They
-// reduce the sums to where the tokens are (Megatron's dispatcher "allgather"). Rows that are too many for a buffer are
-// computed in parts. docs/layouts.md, section 9.
+// A layer with experts. Ranks of ep x etp gather their tokens and compute each expert's rows on the expert's rank. Then
+// they reduce the sums to the tokens' ranks (Megatron's dispatcher "allgather"). If there are more rows than a buffer
+// holds, they are computed in parts. docs/layouts.md, section 9.
 #include "models/blocks/router.h"
 #include "models/blocks/tokens_of_experts.h"
 #include "ops/add.h"
@@ -32,10 +32,11 @@ class Experts {
     w2_ = p.matrix(name + "linear_fc2.weight", {n, h, f}, by_expert(0, 2), initial_of_output(c_, h, f));
     if (!biased) return;
     const Value b2 = p.vector(name + "linear_fc2.bias", {n, h}, by_expert(0));
-    b2_ = b_.relayout(b2, groups::expert_tensor, kPartial);  // of a sum over etp one rank adds it
+    // one rank of etp adds the bias, because y is a sum over etp
+    b2_ = b_.relayout(b2, groups::expert_tensor, kPartial);
   }
 
-  // x [s,b,h], p and choice [s,b,k], all of the tokens of a group -> y [s,b,h], partial over ep and etp.
+  // x [s,b,h], p and choice [s,b,k] for all tokens of a group -> y [s,b,h], partial over ep and etp.
   Value operator()(Value x, const RouterResult& r) const {
     const i64 n = c_.moe.num_experts, k = c_.moe.router_topk, ep = b_.mesh().n(groups::expert);
     const Shape local = local_type(b_.mesh(), b_.type(x)).shape;
@@ -55,7 +56,7 @@ class Experts {
   }
 
  private:
-  // filled: how much of the rows there is on average.
+  // filled: average filled fraction of the rows.
   Value of_plan(ExpertPlan plan, Value x, Value p, double filled) const {
     plan.filled = filled;
     const bool gated = c_.gated();
@@ -76,7 +77,7 @@ class Experts {
   Value w1_, w2_, b1_, b2_;  // no biases: none
 };
 
-// With --moe-latent-size experts' inputs and outputs are narrower than the stream. x [s,b,h] -> [s,b,l], and back.
+// With --moe-latent-size inputs and outputs of experts are narrower than the stream. x [s,b,h] -> [s,b,l], and back.
 Value to_latent(Parts& p, const std::string& name, Value x) {
   const ModelConfig& c = p.config;
   const i64 l = c.moe.latent_size, h = c.hidden_size;
@@ -92,14 +93,14 @@ Value from_latent(Parts& p, const std::string& name, Value y) {
   return p.biased(name + "fc2_latent_proj", "sbh,h->sbh", einsum(p.b, "sbl,hl->sbh", y, w), {h}, c.add_bias_linear);
 }
 
-// Weights 1 for chosen experts, of p's type.
+// Weights of 1 for the chosen experts, in p's type.
 Value ones_beside(Builder& b, Value choice, Value p) {
   Type type = b.type(choice);
   type.dtype = b.type(p).dtype;
   return b.add1(Ones{type}, {});
 }
 
-// The MLP that every token goes through, with --moe-shared-expert-gate times logistic(x g).
+// The MLP that all tokens pass, with --moe-shared-expert-gate times logistic(x g).
 Value shared_expert(Parts& p, const std::string& name, Value x) {
   const ModelConfig& c = p.config;
   const Value y =

@@ -28,7 +28,7 @@ Value Parts::vector(const std::string& name, const Shape& dims, const Placement&
 }
 
 Value Parts::data(const std::string& name, DType dtype) {
-  if (cache_length)  // a few new tokens: cp has nothing to split
+  if (cache_length)  // few new tokens, so cp has nothing to split
     return b.leaf({fmt::format("{}/{}", name, seq), {dtype, {seq, mode.batch}, {{{}, {{groups::data}}}, {}, {}, {}}}});
   return b.leaf({name + suffix,
                  {dtype, {seq, mode.batch}, {{{{groups::context, style.cp_order}}, {{groups::data}}}, {}, {}, {}}}});
@@ -68,7 +68,7 @@ Value Parts::norm_weight(const std::string& name, i64 n, const Placement& placem
   return add(b, "h,h->h", wide, b.add1(Ones{b.type(wide)}, {}));
 }
 
-// Of a stream in f32 the norm is too: its result alone is rounded.
+// If the stream is f32, the norm computes in f32 too, and only its result is rounded.
 Value Parts::norm(const std::string& name, Value x) {
   const DType dtype = b.type(x).dtype;
   const Value w = norm_weight(name, config.hidden_size, kOnStream, dtype);

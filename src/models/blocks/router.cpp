@@ -17,7 +17,7 @@ namespace megalith {
 
 namespace {
 
-// Of one layer.
+// The router of one layer.
 class Router {
  public:
   Router(Parts& parts, const std::string& name)
@@ -57,7 +57,7 @@ class Router {
     const Value w = p_.matrix(name_ + ".weight", {e, h}, kOnStream, initial_of(c_, c_.init_method_std, e, h));
     Value z = b_.add1(Einsum{"sbh,eh->sbe", dtype}, {x, w});
     if (c_.add_bias_linear) z = add(b_, "sbe,e->sbe", z, p_.cast(p_.vector(name_ + ".bias", {e}), dtype));
-    if (!p_.rows) return z;  // new tokens after cached ones
+    if (!p_.rows) return z;  // new tokens after cached ones have no sample numbers
     if (m_.router_force_load_balancing) return b_.add1(FakeLogits{0, seed(".fake")}, {z, p_.rows});
     if (m_.router_force_biased) return b_.add1(FakeLogits{*m_.router_force_biased, seed(".fake")}, {z, p_.rows});
     return z;
@@ -87,7 +87,7 @@ class Router {
     return out;
   }
 
-  // The choice by scores alone.
+  // The choice by scores only.
   Value plain_choice(const RouteSpec& at, Value z, Value choice) {
     if (!at.bias && !at.groups && !at.by) return choice;
     return b_.add(Route{{.score = at.score, .topk = at.topk}}, {z})[1];

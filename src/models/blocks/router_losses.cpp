@@ -20,7 +20,7 @@ constexpr const char* kLossFlags[] = {"aux_loss", "seq_aux_loss", "global_aux_lo
 static_assert(std::size(kLossNames) == kRouterLosses);
 enum { kAux, kSequence, kGlobal, kZ };
 
-// By loss; 0: there is none.
+// By loss; 0: the model does not have it.
 std::array<double, kRouterLosses> coefficients(const MoeConfig& c) {
   std::array<double, kRouterLosses> out{};
   for (size_t i = 0; i < c.router_load_balancing_type.size(); ++i)
@@ -31,7 +31,7 @@ std::array<double, kRouterLosses> coefficients(const MoeConfig& c) {
   return out;
 }
 
-// Of one layer. Values are [] and sums over ranks.
+// The losses of one layer. Values are [] and sums over ranks.
 class RouterLosses {
  public:
   RouterLosses(Parts& parts, const std::string& name, Value z)
@@ -44,7 +44,7 @@ class RouterLosses {
         dp_(b_.mesh().n(groups::data)),
         each_(parts.mode.batch / dp_) {}
 
-  // Values that are summed over tokens belong to the layer, and are recomputed with it; others are kept.
+  // Values that are summed over tokens belong to the layer, and are recomputed with it. Others are kept.
   void add_all(Value choice) {
     layer_ = mixture_layer(p_.config, b_.origin());
     const std::array<double, kRouterLosses> wanted = coefficients(m_);
@@ -74,7 +74,7 @@ class RouterLosses {
     p_.out.tallies.push_back({loss_tally(kLossNames[loss], layer_), b_.add1(Scale{0, 1 / values}, {value})});
   }
 
-  // Sums the counts that each rank has of its own tokens: over tp and cp, or over all ranks with other tokens.
+  // Sums the counts of each rank's own tokens: over tp and cp, or over all ranks with other tokens.
   Value counted(Value n, AxisSet over) { return b_.relayout(n, b_.type(n).layout.partial & over, kCopy); }
 
   Value over_rows(Value x) { return b_.add1(Sum{"be->e", b_.type(x).dtype}, {x}); }
@@ -85,7 +85,7 @@ class RouterLosses {
     return b_.add1(Scale{0, k}, {einsum(b_, spec, q, n)});
   }
 
-  // q and n [b,e]. The rows of each dp rank together are [g,e].
+  // q and n [b,e]. The rows of each dp rank are summed to [g,e].
   Value of_ranks(Value q, Value n) {
     if (dp_ == 1) return product("e,e->", over_rows(q), counted(over_rows(n), groups::stage), double(seq_ * each_));
     const auto by_rank = [&](Value x) {
@@ -136,7 +136,7 @@ void add_router_losses(Parts& parts, const std::string& name, Value z, Value cho
 Value count_choices(Parts& p, Value choice) {
   const Value map = p.b.add1(ExpertMap{p.config.moe.num_experts}, {choice});
   const Origin layer = p.b.origin();
-  p.b.set_module("expert counts");  // not of the layer: it is not done again with it
+  p.b.set_module("expert counts");  // belongs to no layer, so it is not recomputed with one
   const Value counts = p.b.add1(Sum{"sbe->e", DType::f32}, {map});
   p.b.set_origin(layer);
   return counts;
@@ -157,7 +157,7 @@ void add_router_terms(Parts& p) {
   const Value tokens = p.step_tokens();
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] == 0) continue;
-    const double each = i == kGlobal ? 1 : double(p.b.mesh().n(groups::data));  // values of a layer
+    const double each = i == kGlobal ? 1 : double(p.b.mesh().n(groups::data));  // number of a layer's values
     const Value sum = p.b.relayout(p.router.sums[i], groups::tensor, kSame);
     const Value seed = p.b.add1(Scale{0, wanted[i] / each}, {tokens});
     p.out.terms.push_back({kLossNames[i], sum, number_of_values(p, each * double(p.router.layers)), seed});

@@ -35,7 +35,7 @@ Value TokensOfExperts::gather(Value v) const {
 Value TokensOfExperts::give_back(Value y) const {
   for (size_t i = parts_.size(); i-- > 0;) {
     const Part& p = parts_[i];
-    const AxisSet edp = p.axes & groups::expert_data;  // of one rank: a copy there is the sum
+    const AxisSet edp = p.axes & groups::expert_data;  // atoms of one rank: a copy over them is the sum
     if (!edp.empty()) y = b_.relayout(y, edp, kPartial);
     y = b_.relayout(y, p.axes, p.from, p.order);
   }

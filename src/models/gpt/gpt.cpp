@@ -48,7 +48,7 @@ class GptBuilder {
     Value x = first_ ? embed(p_.data("tokens", DType::i32), table) : p_.received();
     const i64 begin = std::max(piece_.first - 1, 0), end = std::min<i64>(piece_.last - 1, c_.num_layers);
     for (i64 i = begin; i < end; ++i) x = layer(i, x);
-    if (!first_ && !last_ && begin == end) x = b_.add1(Scale{3, 1}, {x});  // passed on
+    if (!first_ && !last_ && begin == end) x = b_.add1(Scale{3, 1}, {x});  // sends on what it received
     if (last_)
       loss(x, table);
     else
@@ -61,7 +61,8 @@ class GptBuilder {
   }
 
  private:
-  std::vector<int> ends() const { return {0, int(c_.num_layers) + 1}; }  // blocks: the embedding, the head
+  // blocks that embed or use the table: the embedding, the head
+  std::vector<int> ends() const { return {0, int(c_.num_layers) + 1}; }
   bool predicts_on() const { return c_.mtp.num_layers > 0 && p_.mode.train; }
 
   // tokens [s,b] -> the stream [s,b,h]
@@ -84,7 +85,7 @@ class GptBuilder {
     return p_.dropout("embedding", x);
   }
 
-  // The input of a block, in the stream's layout, and its output: a norm is at one of the two positions.
+  // The input of a block, in the stream's layout, and its output. The norm is at one of the two positions.
   Value read(const std::string& norm, Value x) {
     return c_.norm_block_output ? p_.cast(x, p_.mode.precision.activations) : p_.norm(norm, x);
   }
@@ -92,8 +93,8 @@ class GptBuilder {
     return p_.add_to_stream(x, p_.dropout(site, c_.norm_block_output ? p_.norm(norm, y) : y));
   }
 
-  // x + attention(norm(x)), then x + mlp(norm(x)), or a mixture of experts in its place; or both from one x. A bias is
-  // added once, after the reduction.
+  // x + attention(norm(x)), then x + mlp(norm(x)), or a mixture of experts instead of the MLP. With parallel_residual
+  // both read one x. A bias is added once, after the reduction.
   Value layer(i64 index, Value x) {
     const bool mixture = !mixtures_.empty() && mixtures_[size_t(index)];
     return layer(fmt::format("decoder.layers.{}.", index), {{}, index}, mixture, x);
@@ -151,7 +152,7 @@ class GptBuilder {
   void predict_on(Value h, Value table, Value head) {
     const auto embed_again = [&](Value tokens) { return embed(tokens, table); };
     const auto layer_of = [this](const std::string& name, Value stream) {
-      const bool mixture = !mixtures_.empty() && mixtures_.back();  // as the last layer
+      const bool mixture = !mixtures_.empty() && mixtures_.back();  // like the last layer
       return layer(name, {{}, b_.origin().layer, b_.origin().stack}, mixture, stream);
     };
     const auto losses_of = [this](Value stream, Value weight, Value labels) {
@@ -165,7 +166,7 @@ class GptBuilder {
   const ModelConfig& c_;
   const ModelPiece& piece_;
   const bool first_, last_;           // the first has the embedding, the last the head and the loss
-  const std::vector<bool> mixtures_;  // of layers; {}: none
+  const std::vector<bool> mixtures_;  // by layer; {}: none
 };
 
 }  // namespace
@@ -191,7 +192,7 @@ std::vector<DataInput> Gpt::inputs() const {
                                 {"rows"}};
   for (DataInput& input : mtp_inputs(config_.mtp.num_layers)) out.push_back(std::move(input));
   if (config_.mtp.num_layers > 0 || !router_terms(config_.moe).empty())
-    out.push_back({kStepTokens, false, {}, "loss_mask"});  // evaluation has none
+    out.push_back({kStepTokens, false, {}, "loss_mask"});  // evaluation does not read it
   return out;
 }
 

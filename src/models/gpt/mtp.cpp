@@ -17,7 +17,7 @@ std::string step_tokens(i64 depth) { return fmt::format("{}.{}", kStepTokens, de
 
 Value detached(Builder& b, Value x) { return b.add1(Detach{b.type(x).ndim()}, {x}); }
 
-// The module of one depth, by its parameters' names.
+// The module of one depth. Its parameters' names say which.
 class MtpModule {
  public:
   MtpModule(Parts& parts, const MtpTrunk& trunk, i64 depth)
@@ -56,7 +56,7 @@ class MtpModule {
  private:
   Value data(const char* what, DType dtype) { return p_.data(mtp_data(what, depth_), dtype); }
 
-  // The step's count, as mean over micro-batches, on all ranks.
+  // The count of a mask in the step: a mean over micro-batches, on all ranks.
   Value counted(const std::string& name) {
     const DType dtype = accum_of(p_.mode.precision.activations);
     const Value rows = b_.leaf({name + p_.suffix, {dtype, {p_.mode.batch}, {{{{groups::data}}}, {}, {}, {}}}});
@@ -64,7 +64,7 @@ class MtpModule {
     return b_.relayout(b_.relayout(sum, groups::data, kCopy), groups::context, kCopy);
   }
 
-  // Half of W: each rank has all of it, for its own part of the stream.
+  // Multiplies with half of W. Each rank has all of W, and multiplies its own part of the stream.
   Value projected(const char* half, Value x) {
     const i64 h = p_.config.hidden_size;
     return einsum(b_, "sbh,oh->sbo", x,

@@ -3,7 +3,7 @@
 namespace megalith {
 namespace {
 
-// The first position of each position's document; none: a sequence is one.
+// The first position of each position's document; none: the sequence is one document.
 const std::vector<i32>* starts_of(const Batch& batch) {
   return batch.arrays.contains("document_starts") ? &batch.ints("document_starts") : nullptr;
 }

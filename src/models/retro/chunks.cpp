@@ -22,10 +22,10 @@ Value chunk_rows(Parts& p) {
   return p.b.leaf({"chunk_rows" + p.suffix, {DType::i64, {chunks}, {{{{groups::data}}}, {}, {}, {}}}});
 }
 
-// A sum over no letter, which puts dims in another order.
+// A sum over no letter: it reorders dims.
 static Value reorder(Builder& b, const std::string& spec, Value x) { return b.add1(Sum{spec, b.type(x).dtype}, {x}); }
 
-// Cuts a dim in two, outer x inner: ranks that share it share the outer one, be it of size 1 or not.
+// Splits a dim in two, outer x inner. Ranks that split it then split the outer one, also if that has size 1.
 static Value cut_dim(Builder& b, const std::string& spec, std::array<std::pair<char, i64>, 2> sizes, size_t dim,
                      Value x) {
   Type to = b.type(x);

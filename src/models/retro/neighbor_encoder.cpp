@@ -32,7 +32,7 @@ class NeighborEncoder {
     p_.suffix = decoder.suffix, p_.seq = sizes_.n, p_.causal = false;
   }
 
-  // Its parameters are the decoder's.
+  // Its parameters are listed among the decoder's.
   Value operator()(Value table) {
     std::swap(p_.out, decoder_.out);
     p_.rows = p_.sequence_data("neighbor_rows", DType::i64);
@@ -60,7 +60,7 @@ class NeighborEncoder {
     return give_to_stream(p_, name + "mlp.linear_fc2", config_.mlp_bias(), x, y);
   }
 
-  // All neighbours of a chunk are queries of one text, so the chunk's keys are made once.
+  // All neighbours of a chunk are queries of one text, so the chunk's keys are computed once.
   Value attend_to_chunk(const std::string& name, Value x) {
     Builder& b = p_.b;
     const CrossHeads heads = cross_heads(p_, name, p_.to_tensor_parallel(x), p_.to_tensor_parallel(states_));

@@ -27,7 +27,7 @@ class RetroBuilder {
   }
 
  private:
-  // Attention, in some layers attention to neighbours, and the MLP, each after its norm and added to the stream.
+  // Attention, attention to neighbours (in some layers), and the MLP. Each follows a norm and is added to the stream.
   Value layer(i64 index, Value x) {
     const std::string name = fmt::format("decoder.layers.{}.", index);
     b_.set_origin({"attention", index});
@@ -41,7 +41,7 @@ class RetroBuilder {
     return give_to_stream(p_, name + "mlp.linear_fc2", c_.mlp_bias(), x, y);
   }
 
-  // The first layer that does so has the encoder.
+  // The first layer that attends to neighbours has the encoder.
   Value attend_to_neighbors(i64 index, const std::string& layer, Value x) {
     b_.set_origin({"neighbors", index});
     const Value normed = p_.norm(layer + "pre_cross_attn_layernorm", x);
@@ -67,7 +67,7 @@ class RetroBuilder {
                        p_.style.cp_order);
   }
 
-  // Of the tokens that have neighbours.
+  // Adds the bias only to tokens that have neighbours.
   Value biased(const std::string& name, Value y) {
     if (!c_.attention_bias()) return y;
     const Value mask = p_.cast(p_.data("cross_mask", accum_of(p_.mode.precision.activations)), b_.type(y).dtype);
@@ -89,7 +89,7 @@ class RetroBuilder {
   Value table_, memory_;
 };
 
-// Sample numbers of the parts of each sequence, `parts` of them.
+// Sample numbers of the parts of each sequence, which has `parts` of them.
 Batch::Array rows_of_parts(const Batch& batch, i64 parts) {
   std::vector<i64> out;
   for (const i64 row : batch.longs("rows"))
@@ -97,7 +97,7 @@ Batch::Array rows_of_parts(const Batch& batch, i64 parts) {
   return out;
 }
 
-// 0, 1, 2.. of each neighbour.
+// 0, 1, 2.. for each neighbour.
 Batch::Array positions_of_neighbors(i64 neighbors, i64 length) {
   std::vector<i32> out(size_t(neighbors * length));
   for (size_t i = 0; i < out.size(); ++i) out[i] = i32(i64(i) % length);

@@ -17,7 +17,7 @@ Value T5Stacks::embed(const T5Stack& stack, Value table) {
     const i64 rows = c_.max_position_embeddings;
     Parameter positions = p.declare("embedding.position_embeddings.weight", {rows, c_.hidden_size}, kOnStream,
                                     initial_of_table(c_, rows), ParameterKind::positions);
-    positions.blocks = {0, int(c_.num_layers) + 1};  // where each of the texts begins
+    positions.blocks = {0, int(c_.num_layers) + 1};  // blocks at which a text begins
     Value ids = p.data(stack.ids, DType::i32);
     if (p.style.sequence_parallel) ids = b_.relayout(ids, groups::tensor, split(0));
     x = add(b_, "sbh,sbh->sbh", x, b_.add1(Embedding{}, {ids, p.add_parameter(std::move(positions))}));
@@ -25,13 +25,13 @@ Value T5Stacks::embed(const T5Stack& stack, Value table) {
   return p.dropout(std::string(stack.name) + " embedding", p.cast(x, p.mode.precision.residual));
 }
 
-// The bias of a stack's self-attentions, one table for all of its layers.
+// The bias of a stack's self-attentions: one table for all layers.
 Value T5Stacks::positions_table(const T5Stack& stack) {
   if (c_.position_embedding_type != PositionEmbedding::relative) return {};
   const i64 g = c_.groups(), r = c_.heads_per_group(), k = c_.t5.relative_attention_num_buckets;
   Parameter table = p.declare(fmt::format("{}_relative_pos_emb.relative_attention_bias.weight", stack.name), {g, r, k},
                               by_group(0, 1), {.std = c_.init_method_std}, ParameterKind::positions);
-  // All pieces with layers of the stack hold it (t5.h has the indices of blocks).
+  // All pieces with layers of the stack hold it (t5.h explains the indices of blocks).
   const i64 begin = stack.causal ? c_.num_layers + 1 : 1,
             count = stack.causal ? c_.t5.decoder_num_layers : c_.num_layers;
   for (i64 block = begin; block < begin + count; ++block) table.blocks.push_back(int(block));
@@ -45,13 +45,13 @@ Value T5Stacks::layers(const T5Stack& stack, i64 first, i64 last, Value x, const
   return x;
 }
 
-// The keys that attention sees.
+// Sets the keys that attention sees.
 void T5Stacks::see(bool causal, Value of_keys, Value table) {
   p.causal = causal, p.lengths = of_keys, p.positions_table = table;
 }
 
-// Attention, cross-attention in the decoder, and the MLP, each after its norm and added to the stream. Padding
-// follows all tokens, so a causal text needs no lengths.
+// Attention, cross-attention (in the decoder) and the MLP. Each follows a norm and is added to the stream. Padding is
+// after all tokens, so a causal text needs no lengths.
 Value T5Stacks::layer(const T5Stack& stack, Value table, i64 index, Value x, const Cross& cross) {
   const std::string name = fmt::format("{}.layers.{}.", stack.name, index);
   Origin at{"attention", index, stack.name};

@@ -16,8 +16,8 @@ namespace megalith {
 
 namespace {
 
-// Places of blocks: 0 the encoder's embedding, 1 to e its layers, from e + 1 on the decoder's layers, the head. A piece
-// that ends the encoder has its final norm, one that begins the decoder its embedding.
+// Indices of blocks: 0 is the encoder's embedding, 1 to e are its layers, then come the decoder's layers and the head.
+// The piece that ends the encoder has its final norm. The piece that begins the decoder has its embedding.
 struct T5Places {
   int decoder, head;  // the first layer of the decoder; the head
   explicit T5Places(const ModelConfig& c)
@@ -70,7 +70,7 @@ class T5Builder {
     return memory;
   }
 
-  // A stage that does not change a value copies it, so that it can send it.
+  // A stage that does not change a value copies it, because it sends the copy.
   Value passed_on(Value x) { return p_.b.add1(Scale{3, 1}, {x}); }
   std::vector<Value> all_passed_on() {
     p_.seq = piece_.first > at_.decoder ? c_.t5.decoder_seq_length : c_.seq_length;
@@ -87,7 +87,7 @@ class T5Builder {
     return t5_.layers(kT5Encoder, first, last, x);
   }
 
-  // This piece's part of the decoder. memory: of an encoder that ends here.
+  // This piece's part of the decoder. memory: the result of an encoder that ends in this piece.
   Value decode(Value memory) {
     const bool begins = piece_.first <= at_.decoder;
     p_.seq = c_.t5.decoder_seq_length;
@@ -121,7 +121,7 @@ class T5Builder {
   Value table_{}, memory_{};  // memory_: for the next piece
 };
 
-// 0, 1, 2.. of each sequence.
+// 0, 1, 2.. for each sequence.
 Batch::Array positions(const Batch& batch, i64 length) {
   std::vector<i32> out(size_t(batch.sequences * length));
   for (i64 b = 0; b < batch.sequences; ++b) std::iota(out.begin() + b * length, out.begin() + (b + 1) * length, 0);

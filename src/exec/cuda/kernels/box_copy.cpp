@@ -8,7 +8,7 @@ namespace megalith::cuda {
 
 namespace {
 
-// The widest word that divides a box's row and everything that it is found by.
+// The widest word that divides a box's rows, offsets and strides.
 i64 word_of(const Box& b, i64 element, i64 from, i64 to) {
   const int last = int(b.sizes.size()) - 1;
   i64 all = (b.sizes[last] * element) | from | to;
@@ -16,7 +16,7 @@ i64 word_of(const Box& b, i64 element, i64 from, i64 to) {
   return std::min<i64>(16, all & -all);
 }
 
-// The most words of a box: they are counted in 32 bits.
+// The maximum words of a box, because they are counted in 32 bits.
 constexpr i64 kMostWords = i64{1} << 31;
 
 }  // namespace
@@ -33,7 +33,7 @@ void BoxCopyList::add(const Box& b, i64 element, At from, At to) {
         BoxCopy::kMostDims);
   const i64 from_bytes = from.bytes + b.from * element, to_bytes = to.bytes + b.to * element;
   const i64 width = word_of(b, element, from_bytes, to_bytes);
-  if (n * element / width > kMostWords) {  // in two along the longest dim
+  if (n * element / width > kMostWords) {  // cut in two along the longest dim
     const int d = int(std::max_element(b.sizes.begin(), b.sizes.end()) - b.sizes.begin());
     Box first = b, second = b;
     first.sizes[d] = b.sizes[d] / 2, second.sizes[d] -= first.sizes[d];

@@ -25,7 +25,7 @@ CutSizes cut_sizes(const std::string& x, char at, i64 first, i64 second, const S
 
 }  // namespace
 
-// The second result takes the place of a list's workspace.
+// The second result takes the argument of a list's workspace.
 Kernel prepare(const Cut& op, const KernelContext& context) {
   const CutSizes n = cut_sizes(op.x, op.at, op.first, op.second, context.in_shape(0));
   const i64 element = size_of(context.ins[0].dtype);
@@ -36,7 +36,7 @@ Kernel prepare(const Cut& op, const KernelContext& context) {
   return {0, [list](const Args& a) { list.run(a.ins[0], a.outs[0], a.outs[1], a.stream); }};
 }
 
-// And the second input.
+// The second input takes the argument of a list's workspace.
 Kernel prepare(const Join& op, const KernelContext& context) {
   const CutSizes n = cut_sizes(op.x, op.at, op.first, op.second, context.out_shape(0));
   const i64 element = size_of(context.outs[0].dtype);

@@ -1,4 +1,4 @@
-// Dropout, with the CPU's hash: a mask is the same on every device.
+// Dropout, with the CPU's hash, so a mask is the same on every device.
 #include "exec/cuda/kernels/dropout.h"
 
 #include <cmath>
@@ -30,7 +30,7 @@ Kernel prepare(const Dropout& op, const KernelContext& context) {
   for (int d = 0; d < l.dims; ++d) l.index[d] = indices_of(context, 0, d);
   for (int d = 0; d + 1 < l.dims; ++d) l.outer *= l.index[d].n;
   l.inner = l.index[l.dims - 1].n;
-  constexpr i64 kMostColumns = 65535 * 256;  // by the grid's second size
+  constexpr i64 kMostColumns = 65535 * 256;  // limit by the grid's second dimension
   check(context.ins[0].shape.back() < i64{1} << 31 && l.inner <= kMostColumns && l.outer < i64{1} << 31,
         "[dropout] {} is larger than the CUDA kernel takes", to_string(context.ins[0]));
   l.packs = runs_divide(l.index[l.dims - 1], 16 / size_of(l.x));

@@ -1,4 +1,4 @@
-// Values to the host's pinned memory and back, by the copy engines.
+// Copies values to pinned host memory and back, by the copy engines.
 #include "ops/host_copy.h"
 
 #include "exec/cuda/kernel.h"

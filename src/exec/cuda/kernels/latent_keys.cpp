@@ -13,7 +13,7 @@ Kernel prepare(const LatentKeys& op, const KernelContext& context) {
   const Shape kv = context.in_shape(0);
   const i64 rows = kv[0] * kv[1], heads = kv[2], element = size_of(context.ins[0].dtype);
   const i64 of_kv = op.own + op.value, of_k = op.own + op.shared;
-  BoxCopyList own, shared;  // v takes the place of the list's workspace
+  BoxCopyList own, shared;  // v takes the argument of the list's workspace
   own.add(Box{0, 0, {rows * heads, op.own}, {of_kv, 1}, {of_k, 1}}, element, {Memory::in}, {Memory::out});
   own.add(Box{op.own, 0, {rows * heads, op.value}, {of_kv, 1}, {op.value, 1}}, element, {Memory::in},
           {Memory::workspace});
@@ -30,7 +30,7 @@ Kernel prepare(const LatentKeysGrad& op, const KernelContext& context) {
   const Shape kv = context.out_shape(0);
   const i64 rows = kv[0] * kv[1], heads = kv[2], element = size_of(context.ins[0].dtype);
   const i64 of_kv = op.own + op.value, of_k = op.own + op.shared;
-  BoxCopyList own;  // dv takes the place of the list's workspace
+  BoxCopyList own;  // dv takes the argument of the list's workspace
   own.add(Box{0, 0, {rows * heads, op.own}, {of_k, 1}, {of_kv, 1}}, element, {Memory::in}, {Memory::out});
   own.add(Box{0, op.own, {rows * heads, op.value}, {op.value, 1}, {of_kv, 1}}, element, {Memory::workspace},
           {Memory::out});

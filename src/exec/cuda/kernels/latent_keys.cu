@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// A thread computes one number; those of a row are neighbours.
+// A thread computes one number. Threads of a row are neighbours.
 template <class T>
 __global__ void __launch_bounds__(kThreads) shared_key_kernel(const SharedKeyGrad l, const T* dk, T* out) {
   const i64 i = i64(blockIdx.x) * kThreads + threadIdx.x, k = l.own + l.shared;

@@ -174,11 +174,11 @@ class Mover {
   RelayoutBoxes boxes_;
   std::string what_;
   Comm* comm_ = nullptr;
-  bool clears_ = false;                  // the result is zero where nothing is copied to
-  BoxCopyList before_, after_;           // the transfer
+  bool clears_ = false;                  // the result is zero except for what is copied to it
+  BoxCopyList before_, after_;           // before the transfer, and after it
   std::vector<Route> sends_, receives_;  // of all-to-all
   cudaStream_t line_;                    // the compute stream
-  Event packed_;                         // there, of a sum on a lane
+  Event packed_;                         // its event for packed data, for a sum on a lane
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Kernel of Sum. By x's innermost loop: if the result keeps it ("sbh->h"), columns are added up row by row; if not
-// ("sbh->sb", "sb->"), runs of x are.
+// Kernel of Sum, by x's innermost loop. If the result keeps the loop ("sbh->h"), columns are summed row by row. If not
+// ("sbh->sb", "sb->"), runs of x are summed.
 #include "exec/cuda/kernels/sum.h"
 
 #include "exec/cuda/kernel.h"

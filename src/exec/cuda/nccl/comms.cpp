@@ -1,5 +1,5 @@
-// Communicators by NCCL. Each is made by its members alone from an id that its first member draws; as all go through
-// one sorted list, none waits for another in a circle.
+// Communicators by NCCL. Only its members create a communicator, from an id that the first member draws. All ranks go
+// through one sorted list, so they cannot wait for each other in a circle.
 #include "exec/cuda/comms.h"
 
 #include <nccl.h>
@@ -17,9 +17,10 @@ namespace megalith::cuda {
 
 namespace {
 
-// Blocks of a transfer. Each one takes 20 MiB, and a multiprocessor from concurrent work. In line there is no such
-// work, so it has as many as help. On a lane (kLaneBlocks) more blocks would be faster, but cost concurrent products
-// more than they gain (docs/notes/multi-gpu.md). Links between stages mostly wait, four links at a time.
+// Blocks of a transfer. Each block takes 20 MiB of memory, and a multiprocessor from concurrent work. Transfers in line
+// have no concurrent work, so they get as many blocks as help. On a lane (kLaneBlocks) more blocks would be faster, but
+// would slow concurrent products by more than they gain (docs/notes/multi-gpu.md). Links between stages mostly wait,
+// and four of them run at a time.
 constexpr int kLineBlocks = 32, kLinkBlocks = 2;
 constexpr int kOldest = NCCL_VERSION(2, 19, 1);
 
@@ -87,8 +88,8 @@ class NcclComm final : public Comm {
     check(ncclGroupEnd(), "exchange");
   }
 
-  // NCCL takes most of its memory when a kind of transfer is first made: this makes each once. Gathers go round the
-  // ring, which large sums do as well; small sums may choose a tree. `scratch`: kScratch bytes a member.
+  // NCCL allocates most of its memory at the first transfer of each kind, so this makes each kind once. Gathers and
+  // large sums use the ring; small sums may use a tree. `scratch`: kScratch bytes a member.
   static constexpr i64 kScratch = 1024;
   void first_use(CommunicatorGroup::Kind kind, std::byte* scratch, int me, cudaStream_t stream) {
     if (kind == CommunicatorGroup::collective) {
@@ -117,7 +118,7 @@ class NcclComms final : public Comms {
  public:
   NcclComms(Ranks& ranks, Device& device) : ranks_(ranks), device_(device), unwinding_(std::uncaught_exceptions()) {}
 
-  // Ending a communicator waits for the others, who may not come if this one ends by an error.
+  // Destroying a communicator waits for the other members. If this rank ends by an error, they may never come.
   ~NcclComms() override {
     const bool failed = std::uncaught_exceptions() > unwinding_;
     for (auto& [group, comm] : comms_) failed ? comm->abort() : comm->destroy();
@@ -160,7 +161,7 @@ class NcclComms final : public Comms {
   }
 
  private:
-  // By group; its first member draws it.
+  // Ids by group. The first member of a group draws its id.
   std::vector<ncclUniqueId> spread_ids(const std::vector<CommunicatorGroup>& groups) {
     std::string mine;
     for (const CommunicatorGroup& c : groups) {
@@ -170,7 +171,7 @@ class NcclComms final : public Comms {
       mine.append(id.internal, sizeof id.internal);
     }
     const std::vector<std::string> texts = ranks_.all_gather(mine);
-    std::map<int, size_t> used;  // of a rank's text
+    std::map<int, size_t> used;  // number of ids used in a rank's text
     std::vector<ncclUniqueId> out(groups.size());
     for (size_t i = 0; i < groups.size(); ++i) {
       const int from = groups[i].ranks[0];
@@ -195,13 +196,13 @@ class NcclComms final : public Comms {
   Ranks& ranks_;
   Device& device_;
   const int unwinding_;
-  std::set<CommunicatorGroup> known_;  // of all ranks
-  std::mutex mutex_;                   // the watch looks at them from its own thread
+  std::set<CommunicatorGroup> known_;  // groups of all ranks
+  std::mutex mutex_;                   // the watch reads the communicators on its own thread
   std::map<CommunicatorGroup, std::unique_ptr<NcclComm>> comms_;
 };
 
-// Read by NCCL when it starts: multicast stays off unless the user asks for it, as GPUs that share a host with other
-// work may not have it.
+// NCCL reads this when it starts. Multicast stays off unless the user asks for it, because it may not work for GPUs
+// that share a host with other work.
 void set_environment() { setenv("NCCL_NVLS_ENABLE", "0", 0); }
 
 }  // namespace
@@ -210,7 +211,7 @@ std::unique_ptr<Comms> make_comms(Ranks& ranks, Device& device) {
   static std::once_flag once;
   std::call_once(once, set_environment);
   int version = 0;
-  ncclGetVersion(&version);  // loads it: that it is missing is said before anything waits for others
+  ncclGetVersion(&version);  // loads NCCL, so a missing library is an error before anything waits for others
   check(version >= kOldest, "NCCL {} is loaded: {} or newer is needed", version, kOldest);
   return std::make_unique<NcclComms>(ranks, device);
 }

@@ -1,4 +1,4 @@
-// NCCL, loaded when the first of its functions is called, as libraries.cpp does it: a run on one GPU never maps it.
+// NCCL, loaded at the first call of one of its functions, as in libraries.cpp. A run on one GPU never loads it.
 #include <nccl.h>
 
 #include "exec/cuda/open_library.h"

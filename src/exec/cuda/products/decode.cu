@@ -13,7 +13,7 @@ static __device__ float value_of_code(DType from, u32 code) {
                                   : quant::E2M1::decode(code & 0xf);
 }
 
-// The index of element i's scale without the last dim. column: i's index in the last dim.
+// The index of element i's scale, without the last dim. column: i's index in the last dim.
 static __device__ i64 scale_before(const DecodeLaunch& l, i64 i, i64& column) {
   i64 at = 0;
   for (int d = l.dims - 1; d >= 0; --d) {

@@ -1,4 +1,4 @@
-// Kernels of Einsum: matrix products by the library (gemm.h), all else by loops.
+// Kernels of Einsum: matrix products by the library (gemm.h), all other einsums by loops.
 #include "exec/cuda/products/einsum.h"
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace megalith::cuda {
 
 namespace {
 
-// The terms that are added to the product: none, y itself or c; and the bias, if there is one.
+// The terms added to the product: none, y itself or c; and an optional bias.
 struct Adds {
   bool accumulate, starts, plus, bias;
 
@@ -67,7 +67,7 @@ void copy_thrice(const std::byte* b, std::byte* to, i64 bytes, cudaStream_t stre
     check_cuda(cudaMemcpyAsync(to + at, b, size_t(bytes), cudaMemcpyDeviceToDevice, stream), "[einsum] copies");
 }
 
-// Of an f32 and a bf16 factor.
+// The product of an f32 and a bf16 factor.
 std::optional<Kernel> by_parts(const Einsum& op, const EinsumPlan& plan, Adds adds, const KernelContext& context) {
   const std::optional<GemmProblem> problem = product_of(op, plan, context);
   const std::optional<PartsProduct> parts = problem ? parts_product(*problem) : std::nullopt;

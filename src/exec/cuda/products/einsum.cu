@@ -8,7 +8,7 @@ namespace megalith::cuda {
 
 constexpr int kThreads = 256;
 
-// A number of a type known only at run time: these kernels are for small or rare ops.
+// Loads a number of a type known only at run time. These kernels are for small or rare ops.
 static __device__ double load(const void* p, DType t, i64 i) {
   if (t == DType::f32) return static_cast<const float*>(p)[i];
   if (t == DType::bf16) return float(static_cast<const __nv_bfloat16*>(p)[i]);
@@ -92,7 +92,7 @@ static __global__ void normal_kernel(T* x, i64 n, u32 seed, float scale = 1) {
 void fill_normal(void* x, DType dtype, i64 n, u32 seed, cudaStream_t stream) {
   if (n == 0) return;
   const int blocks = int(std::min<i64>((n + kThreads - 1) / kThreads, 4096));
-  constexpr float kDeviation = 6;  // of values to quantize: about the largest of a billion
+  constexpr float kDeviation = 6;  // values to quantize reach about this; the largest of a billion normal numbers
   if (dtype == DType::f8_e4m3)
     normal_kernel<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e4m3*>(x), n, seed, 448 / kDeviation);
   else if (dtype == DType::f8_e5m2)

@@ -17,12 +17,12 @@ namespace megalith::cuda {
 
 namespace {
 
-// NVIDIA's advice for Hopper. Only products with few blocks and long sums use it: their sums are cut.
+// NVIDIA's recommendation for Hopper. Only products with few blocks and long sums use it, because their sums are cut.
 constexpr size_t kMostWorkspace = size_t{32} << 20;
 constexpr int kMostAlgorithms = 32;
-// From here on a product keeps the GPU busy enough to get hot.
+// A product of at least this size keeps the GPU busy enough to get hot.
 constexpr double kLargeFlops = 2e10;
-// A variant is run twice at least. So all those of a product take 0.15 s at most, at the rate of a cool GPU.
+// Each variant runs at least twice. So all variants of a product take at most 0.15 s, at the rate of a cool GPU.
 constexpr double kVariantsFlops = 4.5e13;
 constexpr int kMostVariants = 32;
 
@@ -64,7 +64,7 @@ struct Gemm::Library {
   GemmProblem problem;
   std::string key;
   cublasLtMatmulDesc_t product = nullptr;
-  LibraryLayout left, right, y;                  // the library's: of b, a and y
+  LibraryLayout left, right, y;                  // layouts of the library's operands: b, a and y
   std::vector<cublasLtMatmulAlgo_t> algorithms;  // the library's suggestions, then variants
   std::vector<int> tiles_of_variants;
   cublasLtMatmulAlgo_t algorithm{};
@@ -77,7 +77,7 @@ void Gemm::Library::describe(const View& lt_a, const View& lt_b, const View& lt_
   check_blas(cublasLtMatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing it", key);
   set(CUBLASLT_MATMUL_DESC_TRANSA, lt_a.op), set(CUBLASLT_MATMUL_DESC_TRANSB, lt_b.op);
   if (problem.bias) {
-    const void* address = reinterpret_cast<const void*>(problem.alignment);  // only its alignment is looked at
+    const void* address = reinterpret_cast<const void*>(problem.alignment);  // only its alignment matters
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS), set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, address);
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(s.c.dtype));
   }
@@ -118,7 +118,7 @@ void Gemm::Library::suggest() {
   }
 }
 
-// Deterministically, and in the workspace that there is.
+// Whether the algorithm is deterministic, and fits in the workspace.
 bool Gemm::Library::can_run(const cublasLtMatmulAlgo_t& algo) const {
   cublasLtMatmulHeuristicResult_t result{};
   return is_deterministic(algo) &&
@@ -127,7 +127,7 @@ bool Gemm::Library::can_run(const cublasLtMatmulAlgo_t& algo) const {
          result.workspaceSize <= workspace;
 }
 
-// The file may be old or damaged in ways that a checksum does not show: what it says is checked.
+// The file may be old, or damaged in ways that a checksum does not show. So its content is checked.
 bool Gemm::Library::use_stored() {
   const GemmChoice* stored = device.gemm_choices().find(key);
   if (!stored || stored->algorithm.size() != sizeof(cublasLtMatmulAlgo_t)) return false;
@@ -154,7 +154,7 @@ std::string Gemm::Library::name_of_way(const cublasLtMatmulAlgo_t& algo) const {
                      s.b.col == 1, problem.fast, settings(algo));
 }
 
-// Back-to-back runs for about `ms`, after about `settle` ms of them.
+// Runs back to back for about `ms`, after about `settle` ms of the same.
 Sample Gemm::Library::measure(const GemmArgs& args, const cublasLtMatmulAlgo_t& with, double settle, double ms) {
   CycleCounter counter(device.sms(), args.stream);
   const auto of = [&](int warm, int runs) {
@@ -172,14 +172,14 @@ Sample Gemm::Library::measure(const GemmArgs& args, const cublasLtMatmulAlgo_t& 
   return of(int(settle / each), std::max(1, int(ms / each)));
 }
 
-// Some rows of what an algorithm computes; numbers that are none where it computes nothing.
+// Some rows of the algorithm's result. They are NaN where it writes nothing.
 std::vector<float> Gemm::Library::result(const GemmArgs& args, const cublasLtMatmulAlgo_t& with) {
   cover(args.y, problem.spec, args.plus == args.y ? 0 : 0xFF, args.stream);
   enqueue(args, with);
   return some_rows(args.y, problem.spec, args.stream);
 }
 
-// Once: by the first of them.
+// Called once, by the first product that needs it.
 void Gemm::Library::tell_of_long_looks() const {
   if (device.gemms().clocks.empty())
     log::info("measuring which algorithms multiply the fastest on this GPU, some 2 s for each product; kept in {}",
@@ -226,7 +226,7 @@ int Gemm::add_variants() {
   if (!lt_->tiles_of_variants.empty() || lt_->device.capability() != 90 || s.a.dtype == DType::f32 ||
       lt_->problem.batch > 1)
     return 0;
-  // Of codes twice as many terms take a cycle.
+  // For codes twice as many terms take a cycle.
   const TiledProduct product{s.n, s.m, lt_->coded() ? s.k / 2 : s.k, lt_->device.sms()};
   const int most = int(std::min<double>(kMostVariants, kVariantsFlops / lt_->flops()));
   const auto possible = [this](const cublasLtMatmulAlgo_t& a) { return lt_->can_run(a); };
@@ -252,9 +252,9 @@ void Gemm::tune(const GemmArgs& args) {
     lt_->chosen = true;
     const u8* bytes = reinterpret_cast<const u8*>(&lt_->algorithm);
     lt_->device.gemm_choices().add(lt_->key, {{bytes, bytes + sizeof lt_->algorithm}, best.ms});
-    lt_->use_stored();  // another process may have been the first
+    lt_->use_stored();  // another process may have chosen first
   }
-  if (!std::exchange(lt_->loaded, true)) run(args);  // its code is on the GPU before a graph is captured
+  if (!std::exchange(lt_->loaded, true)) run(args);  // loads its code to the GPU before a graph is captured
 }
 
 std::shared_ptr<Gemm> shared_gemm(Device& device, const GemmProblem& problem) {

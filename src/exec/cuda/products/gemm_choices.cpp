@@ -23,7 +23,7 @@ using Choices = std::map<std::string, GemmChoice>;
 
 constexpr std::string_view kStart = "{\"megalith gemm choices\":1,\"sum\":\"";
 constexpr std::string_view kMiddle = "\",\"machines\":";
-constexpr std::streamoff kLargest = std::streamoff{64} << 20;  // bytes; a real one has a few thousand
+constexpr std::streamoff kLargest = std::streamoff{64} << 20;  // bytes; real files have a few thousand
 
 struct Content {
   enum Kind { kNone, kOurs, kDamaged, kForeign } kind = kNone;
@@ -68,7 +68,7 @@ Content content_of(std::string_view text) {
   }
 }
 
-// Of what one open file holds: another may take its place at any time.
+// The content of one open file, because another one may replace it at any time.
 Content read(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return {};
@@ -131,7 +131,7 @@ class FolderLock {
   int fd_;
 };
 
-// "", or the reason why no file can be put there. Makes the folders above it.
+// The reason why the file cannot be written; empty if it can. Creates the folders above it.
 std::string why_not_writable(const std::string& file) {
   std::error_code error;
   const std::string folder = folder_of(file);
@@ -139,7 +139,7 @@ std::string why_not_writable(const std::string& file) {
   return ::access(folder.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
 }
 
-// A new file replaces the old one; "" or the reason why not.
+// Replaces the old file by a new one. Returns the reason if it fails, else "".
 std::string replace(const std::string& file, std::string_view text) {
   const u64 stamp = u64(std::chrono::steady_clock::now().time_since_epoch().count());
   const std::string next = fmt::format("{}.new-{:016x}", file, mix_all(stamp, ::getpid()));
@@ -190,7 +190,7 @@ void GemmChoices::take(const std::string& text) {
   file_.clear();
 }
 
-// `before`: what was known of the problem, which no longer runs; empty if nothing was.
+// `before`: an earlier choice for the problem, which no longer runs; empty if there was none.
 void GemmChoices::write(const std::string& problem, const GemmChoice& before) {
   const FolderLock lock(folder_of(file_));
   Content content = read(file_);
@@ -203,7 +203,7 @@ void GemmChoices::write(const std::string& problem, const GemmChoice& before) {
       there[problem] = here;
     else
       here = others->second;
-    there.insert(choices_.begin(), choices_.end());  // what a damaged file has lost
+    there.insert(choices_.begin(), choices_.end());  // entries that a damaged file has lost
     reason = replace(file_, text_of(content.machines));
   }
   if (!reason.empty() && !std::exchange(warned_, true))

@@ -32,7 +32,7 @@ Sample CycleCounter::end() {
   check_cuda(cudaStreamSynchronize(stream_), kWhat);
   float ms = 0;
   check_cuda(cudaEventElapsedTime(&ms, events_[0], events_[1]), kWhat);
-  std::vector<double> cycles;  // multiprocessors start and end at slightly different times: the median
+  std::vector<double> cycles;  // the median, because multiprocessors start and end at slightly different times
   for (int sm = 0; sm < kMostSms; ++sm)
     if (cycles_[sm] && cycles_[kMostSms + sm]) cycles.push_back(double(cycles_[kMostSms + sm] - cycles_[sm]));
   check(!cycles.empty() && ms > 0, "{}: the GPU's clocks can't be read", kWhat);

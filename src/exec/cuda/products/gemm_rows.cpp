@@ -33,7 +33,7 @@ std::vector<float> some_rows(const std::byte* y, const GemmSpec& spec, cudaStrea
 bool alike(const std::vector<float>& a, const std::vector<float>& b, DType dtype) {
   float largest = 0;
   for (float x : a) largest = std::isfinite(x) ? std::max(largest, std::abs(x)) : NAN;
-  // Each of the two is rounded by up to 1/256 if y is bf16; f32 sums of 1e5 terms differ by some 1e-5.
+  // A bf16 y is rounded by up to 1/256 in both results; f32 sums of 1e5 terms differ by about 1e-5.
   const float limit = largest * (dtype == DType::bf16 ? 1.0f / 64 : 1.0f / 1024);
   return std::ranges::equal(a, b, [&](float x, float y) { return std::abs(x - y) <= limit; });
 }

@@ -11,8 +11,8 @@ namespace megalith::cuda {
 namespace {
 
 constexpr double kProductsPerCycle = 2048;  // of a multiprocessor's tensor cores, dense bf16
-// A tile's cost besides its sum, in terms of the sum: its start, and the write of a result. A large tile leaves no
-// registers to begin the next tile meanwhile. From measured cycles of products of width 1600.
+// The cost of a tile besides its sum, in terms of the sum: its start, and the write of the result. With a large tile
+// there are no registers to begin the next tile meanwhile. From measured cycles of products of width 1600.
 constexpr double kTermsMore = 100, kTermsMoreOfLarge = 250;
 constexpr int kLarge = 128 * 192;
 
@@ -71,7 +71,7 @@ std::vector<Cut> promising_cuts(const TiledProduct& product, const std::vector<i
   for (int id : offered)
     if (const GemmTile* t = find(id))
       if (const Cut c = best_cut(product, *t); c.cycles <= limit) cuts.push_back(c);
-  // Of equal ones the squarer reads less, and has the smaller rows plus columns.
+  // Among equal cuts the squarer one reads less: it has the smaller rows plus columns.
   std::ranges::sort(cuts, {}, [](const Cut& c) { return std::tuple(c.cycles, c.tile.rows + c.tile.cols, c.tile.id); });
   if (i64(cuts.size()) > most) cuts.resize(size_t(most));
   return cuts;

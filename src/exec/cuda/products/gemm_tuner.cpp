@@ -7,19 +7,21 @@ namespace megalith::cuda {
 
 namespace {
 
-constexpr double kHopeless = 1.3;  // times the fewest cycles, in one run: not looked at again
+constexpr double kHopeless = 1.3;  // times the fewest cycles, in one run: the way is dropped
 constexpr double kHopelessGuess = 1.05;
-constexpr double kClearly = 0.99;  // times the fewest cycles of suggested ways: a guess with fewer is worth a long look
+// times the fewest cycles of suggested ways: a guessed way with fewer gets a long measurement
+constexpr double kClearly = 0.99;
 constexpr size_t kGuessedTiles = 2;
-constexpr double kSlow = 1.08;  // no clock makes up for more: sustained ones differ by 12% at most, good ones by less
+// no clock compensates for more: sustained clocks differ by at most 12%, good ones by less
+constexpr double kSlow = 1.08;
 constexpr double kSliceMs = 1;
 constexpr double kSettleMs = 80, kMeasureMs = 50;
-constexpr int kSamples = 2;      // of a sustained clock, from different problems
-constexpr double kClose = 1.02;  // times the least expected time: run in turns
+constexpr int kSamples = 2;      // samples of a sustained clock, from different problems
+constexpr double kClose = 1.02;  // times the least expected time: these ways run in turns
 constexpr size_t kFinalists = 3;
 constexpr int kTurns = 4;
 constexpr double kTurnSettleMs = 60, kTurnMs = 60;
-constexpr double kSame = 0.997;  // a later way must be better by more than this: noise replaces no earlier way
+constexpr double kSame = 0.997;  // a later way must be better by more than this, so that noise replaces no earlier way
 
 double sustained(const Ways& ways, int way, SustainedClocks& clocks) {
   SustainedClock& known = clocks[ways.names[way]];
@@ -31,7 +33,7 @@ double sustained(const Ways& ways, int way, SustainedClocks& clocks) {
   return known.mhz;
 }
 
-// Cycles of one run each, then of runs of about kSliceMs if one run is short.
+// Cycles of one run for each way, then of runs of about kSliceMs if one run is short.
 std::vector<Sample> count_cycles(const Ways& ways) {
   const int n = int(ways.names.size()), suggested = n - int(ways.guessed_tiles.size());
   std::vector<Sample> samples;
@@ -53,7 +55,7 @@ std::vector<Sample> count_cycles(const Ways& ways) {
   return samples;
 }
 
-// Those not worth a long look take forever.
+// Gives infinite cycles to ways that are not worth a long measurement.
 void drop_guesses(const Ways& ways, std::vector<Sample>& samples) {
   const int suggested = int(samples.size() - ways.guessed_tiles.size());
   std::vector<int> guesses;
@@ -77,7 +79,7 @@ struct Expected {
   double ms;
 };
 
-// The best of ways by the time that they take in turns.
+// The best way by the times of runs in turns.
 Fastest best_in_turns(const Ways& ways, std::vector<Expected> finalists) {
   for (Expected& e : finalists) e.ms = 0;
   for (int turn = 0; turn < kTurns; ++turn)
@@ -115,7 +117,7 @@ Fastest fastest(const Ways& ways, SustainedClocks& clocks) {
   std::ranges::stable_sort(expected, {}, &Expected::ms);
   std::erase_if(expected, [&](const Expected& e) { return e.ms > kClose * best.ms; });
   if (expected.size() > kFinalists) expected.resize(kFinalists);
-  std::ranges::sort(expected, {}, &Expected::way);  // noise replaces no earlier way
+  std::ranges::sort(expected, {}, &Expected::way);  // so that noise replaces no earlier way
   return expected.size() > 1 ? best_in_turns(ways, expected) : best;
 }
 

@@ -9,10 +9,10 @@ namespace megalith::cuda {
 namespace {
 
 constexpr int kMostTiles = 8;
-constexpr int kMostOptions = 4;  // of a tile: twice as many as differ in speed
+constexpr int kMostOptions = 4;  // options a tile: twice as many as differ in speed
 
 std::vector<int> tiles_offered(const cublasLtMatmulAlgo_t& algorithm) {
-  std::vector<u32> ids(4096);  // there are 634
+  std::vector<u32> ids(4096);  // the library has 634
   size_t written = 0;
   cublasLtMatmulAlgoCapGetAttribute(&algorithm, CUBLASLT_ALGO_CAP_TILE_IDS, ids.data(), ids.size() * sizeof(u32),
                                     &written);
@@ -64,7 +64,7 @@ bool is_deterministic(const cublasLtMatmulAlgo_t& algorithm) {
 
 std::vector<Variant> variants(const std::vector<cublasLtMatmulAlgo_t>& suggestions, const TiledProduct& product,
                               int most, const std::function<bool(const cublasLtMatmulAlgo_t&)>& possible) {
-  // The base of variants is the first suggestion of the algorithm with the most tiles: on Hopper one has several
+  // Variants start from the first suggestion of the algorithm with the most tiles. On Hopper one algorithm has several
   // hundred.
   const cublasLtMatmulAlgo_t* base = nullptr;
   std::vector<int> offered, suggested;

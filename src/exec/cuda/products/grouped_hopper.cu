@@ -30,7 +30,7 @@ __global__ void __cluster_dims__(2) __launch_bounds__(kThreads, 1)
     take_registers<kSumRegisters>();
     Sums<kForm>{launch, at, int(threadIdx.x) / 128 - 1}.run();
   }
-  cluster_barrier();  // a block must keep its shared memory until the other block writes no more to it
+  cluster_barrier();  // a block must keep its shared memory until the other block has stopped writing to it
 }
 
 template <Form kForm>

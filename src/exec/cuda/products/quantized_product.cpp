@@ -1,5 +1,6 @@
-// Kernel of QuantizedProduct. With one scale an operand, or for blocks of 128: cuBLASLt's product of codes, which reads
-// the scales in device memory. Else both operands are decoded into the workspace, and multiplied as values are.
+// Kernel of QuantizedProduct. With one scale an operand, or with blocks of 128, it is cuBLASLt's product of codes,
+// which reads the scales in device memory. Otherwise both operands are decoded into the workspace, and multiplied as
+// values.
 #include <algorithm>
 
 #include "exec/cuda/kernel.h"
@@ -60,7 +61,7 @@ Kernel by_values(const QuantizedProduct& op, const KernelContext& context) {
   return out;
 }
 
-// Scales in the library's order: in place, or after its workspace.
+// Puts scales into the library's order: in place, or after its workspace.
 class Ordered {
  public:
   Ordered(const ScaleOrder& o, i64 at)
@@ -110,7 +111,7 @@ Kernel by_codes(const QuantizedProduct& op, const CodeProduct& product, const st
                 tune};
 }
 
-// One scale an operand.
+// The product with one scale an operand.
 Kernel by_tensors(const QuantizedProduct& op, const KernelContext& context) {
   const std::optional<CodeProduct> product = code_product(op, context);
   if (!product) return {0, [](const Args&) {}};

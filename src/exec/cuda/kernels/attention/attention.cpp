@@ -9,10 +9,10 @@ namespace megalith::cuda {
 
 namespace {
 
-// Scores are kept times this, for exp2.
+// Scores are kept multiplied by this, for exp2.
 constexpr float kLog2OfE = 1.44269504088896341f;
 
-// Of the table of relative positions, or of its gradient.
+// The table of relative positions, or that of its gradient.
 RelativeTable table_of(const Form& f, const Type& type) { return {f.buckets(), int(f.heads()), type.dtype}; }
 
 Kernel own(const DeviceForm& f) {
@@ -57,7 +57,8 @@ Kernel grad_by_hopper(const Form& f) {
           }};
 }
 
-// What cuDNN may leave unwritten: results of sequences without keys, and gradients of keys after a sequence's end.
+// Clears what cuDNN may leave unwritten: results of sequences without keys, and gradients of keys after a sequence's
+// end.
 constexpr i64 kPairs = 2;  // of bf16 in a word
 void clear_without_keys(const CudnnAttention& c, const i32* lengths, const Args& a) {
   const i64 heads = c.g * c.r, row = heads * c.d / kPairs;

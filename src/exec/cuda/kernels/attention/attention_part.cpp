@@ -12,7 +12,7 @@ namespace megalith::cuda {
 
 namespace {
 
-// o and lse of keys before, the last two inputs.
+// o and lse of earlier keys, the last two inputs.
 struct Before {
   const float *o = nullptr, *lse = nullptr;
 };
@@ -60,7 +60,7 @@ Kernel own_grad(const DeviceForm& f) {
   return {attention_grad_workspace(z), [z, p = Pointers(f)](const Args& a) { launch(z, p.grad_buffers(a), a.stream); }};
 }
 
-// Rows [begin, end) of `all` rows of `bytes` bytes have values; the others become 0.
+// Of `all` rows of `bytes` bytes those in [begin, end) have values; this clears the others.
 void clear_others(std::byte* to, i64 begin, i64 end, i64 all, i64 bytes, cudaStream_t stream) {
   const auto clear = [&](i64 from, i64 until) {
     if (from < until)

@@ -12,7 +12,7 @@ namespace {
 
 using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
-// Tensors' ids: their places in CudnnPlan::run's list, counted from 1.
+// Ids of tensors: their positions in CudnnPlan::run's list, counted from 1.
 class SdpaGraph {
   using Attributes = fe::graph::Tensor_attributes;
 
@@ -33,7 +33,7 @@ class SdpaGraph {
   void keys(const Tensor& out) { finish(out, keys_like({})); }
   void stats(const Tensor& out) { finish(out, stats_like({})); }
 
-  // The numbers of queries and keys of each sequence: after all other tensors, whose number is `others`.
+  // The numbers of queries and keys of each sequence. They follow all other tensors, of which there are `others`.
   void ends(i64 others) {
     if (!p_.lengths) return;
     const auto of = [&](const char* name, i64 id) {
@@ -48,7 +48,7 @@ class SdpaGraph {
   }
 
   bool has_bias() const { return p_.bias; }
-  // Of the forward; also after all others.
+  // The bias, only for the forward. It also follows all other tensors.
   Tensor bias(i64 others) {
     const i64 heads = p_.g * p_.r, square = p_.s * p_.t;
     return graph.tensor(Attributes()

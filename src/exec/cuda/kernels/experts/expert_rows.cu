@@ -102,7 +102,7 @@ __device__ inline i32 block_scan(i32 x) {
   return sum;
 }
 
-// upto[t]: rows of the chunk's tokens up to t. sums[chunk]: of all of them.
+// upto[t]: number of rows of the chunk's tokens up to t. sums[chunk]: of all its tokens.
 __global__ void __launch_bounds__(kTokens)
     token_rows_kernel(ExpertPartsLaunch l, const i32* choice, i32* sums, i32* upto) {
   const i64 token = i64(blockIdx.x) * kTokens + threadIdx.x;

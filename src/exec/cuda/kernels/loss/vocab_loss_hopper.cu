@@ -60,7 +60,7 @@ class HeldRow {
     }
   }
 
-  // Over the block; every thread gets it.
+  // The sum over the block; every thread gets it.
   __device__ MaxSum max_sum(float* parts) const {
     float sum = 0;
     const float m = block_max(thread_max(), parts);
@@ -129,7 +129,7 @@ class HeldRow {
   Pack<T, N> x_[kPacks];
 };
 
-// Over the whole row, from its n blocks, in a fixed order. In whole warps.
+// The sum over the whole row, from its n blocks in a fixed order. Whole warps call it.
 template <class T>
 __device__ inline MaxSum add_up(const float2* blocks, int n) {
   constexpr int kMost = Launch::kMostBlocks;

@@ -1,4 +1,5 @@
-// Boxes of any sizes: a thread, a warp or a block finds a box's amax by its size, then each thread casts elements.
+// Boxes of any sizes. A thread, a warp or a block finds the amax of a box, by its size. Then each thread casts
+// elements.
 #include <algorithm>
 
 #include "base/rng.h"
@@ -10,7 +11,7 @@ namespace {
 
 constexpr int kThreads = 128;
 
-// The largest of the box's threads: its block, a warp, or one thread.
+// The maximum over the threads of a box: its block, a warp, or one thread.
 template <int kTogether>
 __device__ inline u32 largest_of_box(u32 most) {
   if constexpr (kTogether > 1) most = __reduce_max_sync(0xffffffffu, most);
@@ -66,7 +67,7 @@ void launch_box_scales(const BoxLaunch& l, const CastPointers& p, float* scales,
     with.template operator()<kThreads>();
 }
 
-// From the seed, the sample's number and the other global indices, as in the CPU kernel.
+// Keyed by the seed, the sample's number and the other global indices, as in the CPU kernel.
 __device__ inline u32 random_bits(const BoxLaunch& l, const i64* place, const i64* numbers) {
   u64 h = mix(l.seed, u64(numbers[place[1]]));
   for (int d = 0; d + 1 < l.dims; ++d)

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 256, kPack = 8, kPacks = 4;  // packs of a thread
 
-// most: of the block's threads.
+// most: maximum over the block's threads.
 __device__ inline void put_seen_of_block(const CastPointers& p, u32 most) {
   __shared__ u32 of_warp[kThreads / 32];
   most = __reduce_max_sync(0xffffffffu, most);

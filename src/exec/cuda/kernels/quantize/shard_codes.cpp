@@ -1,4 +1,4 @@
-// Kernels of ShardAmax, CastShard and TurnCodes, by those of Amax and Quantize.
+// Kernels of ShardAmax, CastShard and TurnCodes. They use those of Amax and Quantize.
 #include "ops/shard_codes.h"
 
 #include "exec/cuda/kernel.h"
@@ -13,7 +13,7 @@ const std::byte* element(const std::byte* x, DType dtype, i64 at) { return x + a
 
 }  // namespace
 
-// Stretches begin where members do, or a rank's part: at multiples of 256 bytes.
+// A stretch begins at the begin of a member or of a rank's part, so at a multiple of 256 bytes.
 Kernel prepare(const ShardAmax& op, const KernelContext& context) {
   struct Member {
     int bucket;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kCountThreads = 256;
 
-// Of all counts, to each thread.
+// The sum of all counts, for each thread.
 __device__ inline double total_of(int n, const float* counts) {
   __shared__ double parts[32];
   double sum = 0;

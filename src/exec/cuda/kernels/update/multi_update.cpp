@@ -1,4 +1,4 @@
-// Kernels of accumulation and update over many tensors: a launch each.
+// Kernels of accumulation and update over many tensors, in one launch each.
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/kernels/update/optimizer.h"
 #include "exec/cuda/kernels/update/update.h"

@@ -1,4 +1,5 @@
-// First the sums of squares of each chunk. Then blocks add the chunks of their matrix in a fixed order, and divide.
+// A first kernel sums the squares of each chunk. Then blocks add the chunks of their matrix in a fixed order, and
+// divide.
 #include "exec/cuda/kernels/elementwise.cuh"
 #include "exec/cuda/kernels/update/normalize.h"
 

@@ -1,4 +1,4 @@
-// Kernel of Update: a list of one parameter.
+// Kernel of Update: a list with one parameter.
 #include "exec/cuda/kernels/update/optimizer.h"
 
 #include "exec/cuda/kernel.h"

@@ -1,12 +1,12 @@
-// Kernels of state in windows: copies between the host's pinned memory and the device's, by the copy engines; and the
-// update of all stretches of a window in one launch.
+// Kernels of windows of state. The copy engines copy between pinned host memory and the device. One launch updates all
+// stretches of a window.
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/kernels/update/optimizer.h"
 #include "exec/cuda_needs/supported.h"
 
 namespace megalith::cuda {
 
-// f(leaf, where the stretch is in it, where in the window, bytes) for each leaf.
+// f(leaf, byte of the stretch in the leaf, byte in the window, bytes) for each leaf.
 template <class F>
 static void for_leaves(const Window& w, F&& f) {
   for (size_t k = 0; k < w.stretches.size(); ++k)
