@@ -1,7 +1,7 @@
-/* train_c BATCHES DIR FLAGS...: three steps, a save, and three more in a new session. */
+/* train_c BATCHES DIR FLAGS...: trains three steps, saves, and trains three more in a new session. */
 #include <megalith/megalith.h>
 #include <stdio.h>
-static int fill(void* file, mgl_batch* b) { /* a sample of the file: its tokens, then its labels */
+static int fill(void* file, mgl_batch* b) { /* each sample of the file has its tokens, then its labels */
   fseek(file, (long)(b->first_sample * b->seq_length * 8), SEEK_SET);
   for (size_t at = 0, n = (size_t)b->seq_length; at < (size_t)b->sequences * n; at += n)
     if (fread(b->tokens + at, 4, n, file) != n || fread(b->labels + at, 4, n, file) != n) return 1;

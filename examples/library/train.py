@@ -1,6 +1,6 @@
-import sys, megalith  # train.py BATCHES DIR FLAGS...: three steps, a save, and three more in a new session
+import sys, megalith  # train.py BATCHES DIR FLAGS...: trains three steps, saves, trains three more in a new session
 file = open(sys.argv[1], "rb")
-def fill(batch):  # a sample of the file: its tokens, then its labels
+def fill(batch):  # each sample of the file has its tokens, then its labels
     for sample, tokens, labels in batch.rows():
         file.seek(2 * sample * tokens.nbytes), file.readinto(tokens), file.readinto(labels)
 for part, load in enumerate([[], ["--load", sys.argv[2]]]):

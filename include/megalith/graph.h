@@ -1,4 +1,4 @@
-// Models of the caller's own, in C++ over graph_c.h. UNSTABLE: a later version may change all of this file.
+// Models of your own, in C++ over graph_c.h. UNSTABLE: a later version may change all of this file.
 #ifndef MEGALITH_GRAPH_H
 #define MEGALITH_GRAPH_H
 
@@ -40,7 +40,7 @@ class ModelGraph {
   mgl_graph* it_;
 };
 
-using OwnModel = std::function<void(ModelGraph&)>;  // what it throws, make_session throws
+using OwnModel = std::function<void(ModelGraph&)>;  // make_session throws what this function throws
 
 inline Session make_session(const Config& config, OwnModel model, Log log = {}, const Rank& rank = {}) {
   struct Called {

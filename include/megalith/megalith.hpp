@@ -1,4 +1,4 @@
-// Megalith as a library: C++20 over the C interface, in this header alone. A call that fails throws megalith::Failed.
+// Megalith as a library: C++20 over the C interface, header-only. A failed call throws megalith::Failed.
 #ifndef MEGALITH_MEGALITH_HPP
 #define MEGALITH_MEGALITH_HPP
 
@@ -53,13 +53,13 @@ class Config {
   mgl_config* it_ = nullptr;
 };
 
-using Fill = std::function<void(mgl_batch&)>;  // what it throws, the step throws
+using Fill = std::function<void(mgl_batch&)>;  // the step throws what this function throws
 using Log = std::function<void(int level, const char* line)>;
 
-// Which of several ranks a session is. local_rank: on its host, chooses the GPU.
+// The rank of a session. local_rank: its index on the host, which selects the GPU.
 struct Rank {
   int rank = 0, world_size = 1;
-  std::string master_address = {};  // where rank 0 is reached
+  std::string master_address = {};  // host of rank 0
   int master_port = 0;
   int local_rank = 0;
 };
@@ -69,7 +69,7 @@ class Session {
   explicit Session(const Config& config, Log log = {}, const Rank& rank = {})
       : Session([&](const auto* options, auto** out) { return mgl_session_new(config.get(), options, out); },
                 std::move(log), rank) {}
-  // With another function that makes the handle (graph.h).
+  // With another function that creates the handle (graph.h).
   using Make = std::function<mgl_status(const mgl_session_options*, mgl_session**)>;
   Session(const Make& make, Log log, const Rank& rank) : kept_(std::make_unique<Kept>()) {
     kept_->log = std::move(log);

@@ -1,13 +1,13 @@
-"""Megalith: trains large language models, step by step, in the caller's loop. Over libmegalith's C interface.
+"""Megalith trains large language models step by step, in your loop. This module uses libmegalith's C interface.
 
     config = megalith.Config(["--num-layers", "2", ...])     # the flags of `megalith pretrain-gpt`
     with megalith.Session(config, fill) as session:          # fill(batch) writes batch.tokens and batch.labels
         print(session.step().loss)
         session.save("out")
 
-What fails raises megalith.Failed. Arrays are memoryviews of f32 and i32, which numpy.asarray and torch.frombuffer take
-as they are. Views of tensors are taken by torch.from_dlpack and numpy.from_dlpack. A session runs without Python's
-lock, but while it calls `fill`.
+A failed call raises megalith.Failed. Arrays are memoryviews of f32 and i32; numpy.asarray and torch.frombuffer accept
+them. torch.from_dlpack and numpy.from_dlpack accept views of tensors. A session holds Python's lock only while it calls
+`fill`.
 """
 
 import array
@@ -56,7 +56,7 @@ _Log = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
 
 
 def _library():
-    own = Path(__file__).parent / "lib" / "libmegalith.so.0"  # of a wheel
+    own = Path(__file__).parent / "lib" / "libmegalith.so.0"  # in a wheel
     lib = ctypes.CDLL(str(own) if own.exists() else "libmegalith.so.0")
     lib.mgl_version.restype = lib.mgl_last_error.restype = ctypes.c_char_p
     return lib
@@ -98,7 +98,7 @@ class Config:
 
 
 class Batch:
-    """A micro-batch to be filled. tokens, labels, loss_mask, position_ids: sequences x seq_length numbers in a row."""
+    """A micro-batch to fill. tokens, labels, loss_mask, position_ids: sequences x seq_length numbers each, row-major."""
 
     def __init__(self, c):
         self.first_sample, self.sequences, self.seq_length = c.first_sample, c.sequences, c.seq_length
@@ -107,7 +107,7 @@ class Batch:
             setattr(self, name, memoryview(bytes_).cast("B").cast(kind))
 
     def rows(self):
-        """(number of the sample, its tokens, its labels) of each sequence."""
+        """Yields (number of the sample, its tokens, its labels) for each sequence."""
         n = self.seq_length
         for i in range(self.sequences):
             yield self.first_sample + i, self.tokens[i * n:(i + 1) * n], self.labels[i * n:(i + 1) * n]
@@ -119,7 +119,7 @@ class Step(NamedTuple):
     loss: float
     grad_norm: float
     counted: bool
-    tokens: float  # of this rank's batches, the sum of loss_mask
+    tokens: float  # sum of loss_mask over this rank's batches
     seconds: float
 
 
@@ -130,7 +130,7 @@ class Tensor(NamedTuple):
 
 
 class _Handle:
-    """The library's session. Views keep it, so that their memory lives as long as they do."""
+    """The library's session. Views hold a reference to it, so their memory stays valid."""
 
     def __init__(self, it):
         self.it, self.views = it, 0
@@ -145,7 +145,7 @@ class _Handle:
 
 
 class Session:
-    """One rank of a GPT that is trained. log(level, line): 0 output, 1 information, 2 a warning."""
+    """One rank of a GPT in training. log(level, line): 0 output, 1 information, 2 warning."""
 
     def __init__(self, config: Config, fill: Callable[[Batch], None] = None, log: Callable[[int, str], None] = None, *,
                  rank=0, world_size=1, master_address="", master_port=0, local_rank=0):
@@ -165,7 +165,7 @@ class Session:
             try:
                 fill(Batch(batch.contents))
                 return 0
-            except BaseException as e:  # it is raised again by the call that asked for the batch
+            except BaseException as e:  # the call that requested the batch raises it again
                 self._raised = e
                 return 1
         return _Fill(call)
@@ -214,17 +214,17 @@ class Session:
         return self._read(name, 0)
 
     def gradient(self, name):
-        """Of a weight: that of the last step's mean loss, before clipping."""
+        """The gradient of a weight: of the last step's mean loss, before clipping."""
         return self._read(name, 1)
 
     def view(self, name) -> View:
-        """The tensor's own memory, without a copy, for from_dlpack. What is written there, the next step uses; if the
-        session keeps a copy in another precision, it is refused. Of a session alone on the CPU."""
+        """The tensor's own memory, without a copy, for from_dlpack. The next step uses what you write there. It raises
+        Failed if the session keeps a copy in another precision. It needs a session with one rank on the CPU."""
         return self._view(name, 0)
 
     def gradient_sum(self, name) -> View:
-        """The memory of the last step's gradient, in the same way. It is that of the sum of the tokens' losses: of
-        the mean loss it is this, divided by Step.tokens."""
+        """The memory of the last step's gradient, like view(). It is the gradient of the sum of the tokens' losses. Divide
+        it by Step.tokens for the gradient of the mean loss."""
         return self._view(name, 2)
 
     def _view(self, name, kind):
@@ -242,7 +242,7 @@ class Session:
         return memoryview(values).cast("B").cast("f")
 
     def write(self, name, values):
-        """values: a buffer of f32, such as a numpy array's, or numbers."""
+        """values: a buffer of f32, such as a numpy array, or a sequence of numbers."""
         try:
             view = memoryview(values).cast("B")
         except TypeError:
@@ -251,7 +251,7 @@ class Session:
         _must(_lib.mgl_session_tensor_write(self._it, name.encode(), c_values, ctypes.c_int64(len(view) // 4)))
 
     def close(self):
-        """Ends the session. Its memory goes when the last view of it does."""
+        """Ends the session. Its memory is freed with its last view."""
         self._it = None
         handle = self.__dict__.pop("_handle", None)
         if handle and handle.views == 0:

@@ -1,4 +1,4 @@
-"""The command `megalith` of a wheel."""
+"""The command `megalith` in a wheel."""
 
 import os
 import sys
@@ -8,5 +8,5 @@ from pathlib import Path
 def main():
     program = Path(__file__).parent / "bin" / "megalith"
     if not program.exists():
-        sys.exit("megalith: this install of the module has no command beside it: install the package megalith")
+        sys.exit("megalith: this installation of the module has no command: install the package megalith")
     os.execv(program, ["megalith", *sys.argv[1:]])

@@ -1,8 +1,8 @@
-"""Tensors of a session as DLPack's: numpy.from_dlpack and torch.from_dlpack take them without a copy."""
+"""Tensors of a session for DLPack: numpy.from_dlpack and torch.from_dlpack accept them without a copy."""
 
 import ctypes
 
-_CPU, _FLOAT = 1, 2  # DLPack's numbers
+_CPU, _FLOAT = 1, 2  # DLPack's constants
 
 
 class _Tensor(ctypes.Structure):  # DLManagedTensor
@@ -12,7 +12,7 @@ class _Tensor(ctypes.Structure):  # DLManagedTensor
                 ("byte_offset", ctypes.c_uint64), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
 
 
-_lent = {}  # by address: what a consumer's tensor needs, until it says that it is done
+_lent = {}  # by address: objects that a consumer's tensor needs until it is released
 
 
 def _done(address):
@@ -26,7 +26,7 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
-def _forgotten(capsule):  # its address: it is being destroyed. A consumer that takes the tensor renames the capsule.
+def _forgotten(capsule):  # gets the capsule's address in its destructor; a consumer of the tensor renames the capsule
     if _is_valid(capsule, b"dltensor"):
         _done(_pointer(capsule, b"dltensor"))
 
@@ -37,7 +37,7 @@ _capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p,
 
 
 class View:
-    """Memory of a session: f32 in row-major order. It keeps the session's memory alive."""
+    """Memory of a session: f32 in row-major order. The view keeps this memory valid."""
 
     def __init__(self, data, shape, handle):
         self._data, self.shape, self._handle = data, shape, handle
@@ -51,7 +51,7 @@ class View:
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if copy or (dl_device is not None and tuple(dl_device) != (_CPU, 0)):
-            raise BufferError("a view is memory of the CPU, and is lent without a copy: copy what from_dlpack gives")
+            raise BufferError("a view is CPU memory and is never copied: copy the array that from_dlpack returns")
         sizes = (ctypes.c_int64 * len(self.shape))(*self.shape)
         tensor = _Tensor(self._data, _CPU, 0, len(self.shape), _FLOAT, 32, 1, ctypes.addressof(sizes), None, 0, None,
                          ctypes.cast(_deleter, ctypes.c_void_p))
