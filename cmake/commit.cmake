@@ -1,5 +1,5 @@
-# Writes OUT: a C++ file with the commit of the sources in SOURCE, for cli/stack.h. The text is empty where they are no
-# checkout of their own: an unpacked archive has no commit, not even inside of another project's checkout.
+# Writes OUT: a C++ file with the commit of the sources in SOURCE, for cli/stack.h. The commit is empty if SOURCE is not
+# itself a checkout. So an unpacked archive has no commit, even inside another project's checkout.
 #   cmake -DSOURCE=DIR -DOUT=FILE -P commit.cmake
 cmake_minimum_required(VERSION 3.22)
 set(commit "")

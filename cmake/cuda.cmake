@@ -1,7 +1,6 @@
-# CUDA, if this machine has what it takes: nvcc, cuDNN and cudnn-frontend's headers, wherever the usual installs put them
-# (the toolkit's folders, system packages, Python's packages). Sets MEGALITH_HAS_CUDA and the target megalith_cuda_libraries;
-# says what was found. MEGALITH_CUDA=ON makes a missing part an error, OFF does not look. NCCL, for several GPUs, may be
-# missing: MEGALITH_HAS_NCCL.
+# Finds CUDA: nvcc, cuDNN and cudnn-frontend's headers, in the toolkit's folders, system packages and Python packages. Sets
+# MEGALITH_HAS_CUDA and the target megalith_cuda_libraries, and prints the result. With MEGALITH_CUDA=ON a missing part is
+# an error; with OFF it does not search. NCCL, which only several GPUs need, is optional: MEGALITH_HAS_NCCL.
 
 set(MEGALITH_CUDA "AUTO" CACHE STRING "Build for NVIDIA GPUs: AUTO (if nvcc, cuDNN and cudnn-frontend are found), ON or OFF")
 set(MEGALITH_HAS_CUDA OFF)
@@ -55,7 +54,7 @@ megalith_find_cuda()
 if(MEGALITH_HAS_CUDA)
   set(CMAKE_CUDA_COMPILER ${NVCC})
   if(NOT CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 90a-real)  # H100, H200: what the kernels are tuned for
+    set(CMAKE_CUDA_ARCHITECTURES 90a-real)  # H100 and H200, for which the kernels are tuned
   endif()
   enable_language(CUDA)
   set(CMAKE_CUDA_STANDARD 20)

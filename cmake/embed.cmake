@@ -1,9 +1,9 @@
-# Writes OUT: a C++ file with the texts of FILES, by their names without ".yaml": FUNCTION of HEADER gives them.
+# Writes OUT: a C++ file with the texts of FILES, by their names without ".yaml". FUNCTION, declared in HEADER, returns them.
 set(text "// Made by cmake/embed.cmake.\n#include \"${HEADER}\"\n\nnamespace megalith {\n\nstd::vector<${TYPE}> ${FUNCTION}() {\n  return {\n")
 foreach(file ${FILES})
   get_filename_component(name ${file} NAME_WLE)
   file(READ ${file} content)
-  # A compiler need not take a literal of more than 64 KiB: pieces stand side by side.
+  # Compilers need not accept a literal above 64 KiB, so it is split into adjacent ones.
   string(LENGTH "${content}" length)
   set(pieces "")
   set(at 0)

@@ -1,5 +1,5 @@
-# faiss, if this machine has it: it carries the index of megalith retro build --retro-index-str. Sets MEGALITH_HAS_FAISS
-# and says what was found. MEGALITH_FAISS=ON makes a missing one an error, OFF does not look.
+# Finds faiss, the library of the index of `megalith retro build --retro-index-str`. Sets MEGALITH_HAS_FAISS and prints the
+# result. With MEGALITH_FAISS=ON a missing library is an error; with OFF it does not search.
 
 set(MEGALITH_FAISS "AUTO" CACHE STRING "Build faiss's indexes for RETRO: AUTO (if faiss is found), ON or OFF")
 set(MEGALITH_HAS_FAISS OFF)

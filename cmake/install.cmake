@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: the command, the library, its headers, and how CMake and pkg-config find it. Every
-# path is relative to where the files lie, so an installed tree may be moved.
+# The files of `cmake --install`: the command, the library, its headers, and files for CMake and pkg-config. All paths in
+# them are relative, so an installed tree may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -11,10 +11,9 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Without the checkout's own path in it a result serves every other checkout. The sloppiness lets ccache take
-  # precompiled headers.
-  # Depend mode compares whole headers. Without it a precompiled header would serve a checkout that differs in comments,
-  # where GCC no longer knows that it has read these headers.
+  # With relative paths all checkouts share the cache. The sloppiness lets ccache use precompiled headers. Depend mode
+  # compares whole headers. Without it a checkout whose headers differ only in comments would get this precompiled header,
+  # and GCC would read its headers a second time.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
     CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${CCACHE})
 endif()
@@ -26,8 +25,8 @@ endif()
 if(MEGALITH_ARCH)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-march=${MEGALITH_ARCH}>)
 endif()
-# GCC 12 (12.2, that of Debian 12) makes four times 1 of the constant {1, 1, 1, 0} where it stores 32 bytes at once, with
-# AVX-512. Stores of 16 bytes are right.
+# With AVX-512 GCC 12.2 (of Debian 12) stores the constant {1, 1, 1, 0} as {1, 1, 1, 1} if the store has 32 bytes. Stores of
+# 16 bytes are correct.
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceRuns)
 include(CMakePushCheckState)
@@ -52,11 +51,11 @@ if(MEGALITH_SANITIZE)
   add_link_options(-fsanitize=${MEGALITH_SANITIZE})
 endif()
 
-# Release builds compile code without hot loops by -O1: a third faster than -O3.
+# Release builds compile code without hot loops with -O1. The build is a third faster than with -O3.
 set(MEGALITH_COLD $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 
 # megalith_library(name [COLD] [DEPS target...]): all .cpp (and, where there is CUDA, .cu) files of the calling folder, includes relative to
-# src/. COLD: no hot loops.
+# src/. COLD: the code has no hot loops.
 function(megalith_library name)
   cmake_parse_arguments(ARG "COLD" "" "DEPS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -78,15 +77,15 @@ function(megalith_library name)
   endif()
 endfunction()
 
-# megalith_test(name [DEPS target...] [SOURCES file...] [PREFIX text] [LABELS label...]): one GoogleTest program of all
-# .cpp files of the calling folder and SOURCES; PREFIX tells its tests from another program's of the same name.
+# megalith_test(name [DEPS target...] [SOURCES file...] [PREFIX text] [LABELS label...]): one GoogleTest program from all
+# .cpp files of the calling folder and SOURCES. PREFIX distinguishes its tests from those of another program.
 function(megalith_test name)
   cmake_parse_arguments(ARG "" "PREFIX" "DEPS;SOURCES;LABELS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_executable(${name} ${sources} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
-  target_compile_options(${name} PRIVATE ${MEGALITH_COLD} $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else>)  # EXPECT_* holds an if
-  # A file that others are compiled with seems to be a header, whose fixtures should have linkage.
+  target_compile_options(${name} PRIVATE ${MEGALITH_COLD} $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else>)  # EXPECT_* contains an if
+  # In unity builds GCC takes a test file for a header, and warns about its fixtures without linkage.
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} test_places GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM test_places)

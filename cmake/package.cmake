@@ -1,4 +1,4 @@
-# `cpack -G DEB` in the build folder: four packages of Debian. Dependencies on other libraries follow from the files.
+# `cpack -G DEB` in the build folder makes four Debian packages. Their dependencies follow from the linked libraries.
 set(CPACK_PACKAGE_NAME megalith)
 set(CPACK_PACKAGE_VENDOR Megalith)
 set(MEGALITH_MAINTAINER "Megalith <packages@megalith.invalid>" CACHE STRING "Who answers for packages: name and address")
@@ -32,7 +32,7 @@ set(CPACK_COMPONENT_LIBMEGALITH0_DESCRIPTION "The library, with a C interface: t
 set(CPACK_COMPONENT_LIBMEGALITH-DEV_DESCRIPTION "Headers of the library, and how CMake and pkg-config find it.")
 set(CPACK_COMPONENT_PYTHON3-MEGALITH_DESCRIPTION "The library in Python.")
 
-# What each package of Debian has about itself.
+# Each Debian package's copyright and changelog.
 file(WRITE ${CMAKE_BINARY_DIR}/changelog "megalith (${PROJECT_VERSION}) unstable; urgency=medium
 
   * This version.

@@ -1,5 +1,5 @@
-# prometheus-cpp and civetweb, if this machine has them: they carry the endpoint of --prometheus-port. Sets
-# MEGALITH_HAS_PROMETHEUS and says what was found. MEGALITH_PROMETHEUS=ON makes a missing one an error, OFF does not look.
+# Finds prometheus-cpp and civetweb, the libraries of the endpoint of --prometheus-port. Sets MEGALITH_HAS_PROMETHEUS and
+# prints the result. With MEGALITH_PROMETHEUS=ON a missing library is an error; with OFF it does not search.
 
 set(MEGALITH_PROMETHEUS "AUTO" CACHE STRING "Build the Prometheus endpoint: AUTO (if prometheus-cpp is found), ON or OFF")
 set(MEGALITH_HAS_PROMETHEUS OFF)

@@ -1,6 +1,7 @@
-# What the program was built with, for cli/stack.cpp: MEGALITH_COMPILER, and MEGALITH_BUILT_FOR, CUDA and its libraries by "," (";" would cut a list of CMake).
+# The versions that the program is built with, for cli/stack.cpp: MEGALITH_COMPILER, and MEGALITH_BUILT_FOR, which lists CUDA
+# and its libraries. The separator is "," because CMake splits lists at ";".
 
-# The number made of three macros of a header.
+# The version number from three macros of a header.
 function(megalith_header_version out header major minor patch)
   set(parts "")
   if(EXISTS ${header})
