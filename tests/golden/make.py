@@ -1,7 +1,7 @@
 """Makes the golden cases of this folder: make.py [CASE ...] (none named: all).
 
-A case is a model of Hugging Face transformers with random weights (config.json, model.safetensors) and what PyTorch
-computes with it in float32 on the CPU (golden.safetensors). `golden-check DIR` holds our model against it. It has
+A case is a model of Hugging Face transformers with random weights (config.json, model.safetensors). PyTorch's results in
+float32 on the CPU are in golden.safetensors. `golden-check DIR` compares our model with them. They are
   batch0 ... batch9   input_ids and targets, i32 [batch, seq]; targets are shifted: targets[t] follows input_ids[t]
   logits, loss        of batch0, with the first weights
   grad.NAME           of that loss, for every parameter

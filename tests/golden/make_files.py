@@ -1,6 +1,7 @@
-"""Makes the small files of vectors/ that are written by the rules of their formats: a safetensors file (by the package),
-Megatron's order of a fused weight's rows, and a TensorBoard file (by the wire format of protocol buffers, byte by byte).
-make_files.py, run by a Python with torch and safetensors."""
+"""Makes small files of vectors/ by the rules of their formats: make_files.py, with a Python that has torch and safetensors.
+
+They are a safetensors file (by the package), Megatron's order of a fused weight's rows, and a TensorBoard file. The latter
+is written byte by byte, in the wire format of protocol buffers."""
 import json
 import pathlib
 import struct

@@ -1,13 +1,15 @@
-"""Megatron-LM's own library (pip install megatron-core psutil) on a checkpoint, on the CPU:
+"""Loads a checkpoint with Megatron-LM's own library (pip install megatron-core psutil), on the CPU:
 megatron_core.py ITERATION_DIR RESULT TP,PP,DP[,EP] STEPS TOKENS SAVE KIND
 
-Each rank builds its part of the model that the checkpoint's arguments tell and loads it with the optimizer's state, as
-megatron/training/checkpointing.py does; a tensor that is missing or left over is an error. One rank alone trains STEPS
-on the one sample TOKENS ("3,1,4"). All save under SAVE, as KIND: torch_dist with the distributed optimizer's state
-fully_reshardable or dp_reshardable, or plain, that of the other optimizer; or torch, Megatron's old format, with the
-distributed optimizer's state, or torch_plain. What is plain is the state of a first step behind the others. Behind
-fully_reshardable +local names norms as layers without transformer-engine do, +singleton gives experts, gates and ups
-tensors of their own, and +chained numbers the optimizers of a chain. One rank then goes on for STEPS. RESULT: the losses, as JSON lists "before" and "after" saving.
+Each rank builds its part of the model from the checkpoint's arguments. It loads the part with the optimizer's state, as
+megatron/training/checkpointing.py does. A missing or unused tensor is an error. A single rank trains STEPS steps on the
+one sample TOKENS ("3,1,4"). All ranks save under SAVE, as KIND:
+- fully_reshardable or dp_reshardable: torch_dist with the distributed optimizer's state.
+- plain: torch_dist with the other optimizer's state, of a first step that follows the others.
+- torch: Megatron's old format with the distributed optimizer's state; torch_plain: with the other's.
+Suffixes of fully_reshardable: +local names norms as layers without transformer-engine do. +singleton gives experts, gates
+and ups separate tensors. +chained numbers the optimizers of a chain.
+A single rank then trains STEPS more. RESULT: the losses, as JSON lists "before" and "after" saving.
 """
 import contextlib
 import faulthandler

@@ -1,10 +1,13 @@
 """Writes Megatron's `torch` checkpoint of a llama or qwen2 model:
 write_megatron.py HF_DIR SAVE TP,PP,VPP[,HIDDEN] [OPTIMIZER] [-- ...]
 
-OPTIMIZER: none, float16 (bf16 weights, main values and moments by the parameters' numbers), float32 (moments only), or
-distributed (flat buffers, with buckets of so many elements behind a colon, distributed:3000; with ":other" at the end,
-of a buffer that is not the model's). The bf16 weights then come from main values; these and the moments are also
-SAVE/param, SAVE/exp_avg and SAVE/exp_avg_sq, as HF_DIR is.
+OPTIMIZER is one of:
+- none
+- float16: bf16 weights; main values and moments by the parameters' numbers
+- float32: moments only
+- distributed: flat buffers. distributed:3000 has buckets of 3000 elements. ":other" at the end: a buffer of another model.
+The bf16 weights then come from main values. These and the moments are also in SAVE/param, SAVE/exp_avg and
+SAVE/exp_avg_sq, in the form of HF_DIR.
 """
 import os
 import sys
