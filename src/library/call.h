@@ -1,4 +1,4 @@
-// What stands between the C interface and the rest: no exception leaves, and no handle is used that is not alive.
+// The boundary of the C interface: no exception leaves it, and it uses no handle that is not alive.
 #pragma once
 #include <cstring>
 #include <exception>
@@ -15,9 +15,9 @@ struct mgl_graph;
 
 namespace megalith {
 
-std::string& last_error();  // of this thread
+std::string& last_error();  // of the calling thread
 
-// The handles that callers hold. Reading through one that was freed would be undefined, so they are looked up.
+// The handles that callers hold. They are looked up, because reading a freed one would be undefined.
 template <class T>
 class Handles {
  public:
@@ -54,7 +54,7 @@ void want(bool ok, fmt::format_string<A...> text, A&&... args) {
 inline void want_alive(const mgl_config* it) { want(configs().has(it), "the config is null, or was freed"); }
 inline void want_alive(const mgl_session* it) { want(sessions().has(it), "the session is null, or was freed"); }
 
-// Fills as much of a caller's struct as it has room for. `least`: the size of the struct's first version.
+// Fills a caller's struct as far as its size allows. `least`: the size of the struct's first version.
 template <class S>
 void give(S* to, const S& full, size_t least) {
   want(to->size >= least, "a struct's size is {}: set it to sizeof of the struct, {} or more", to->size, least);

@@ -1,4 +1,4 @@
-// Micro-batches that the program around the library fills.
+// Micro-batches that are filled by the program that uses the library.
 #pragma once
 #include <deque>
 
@@ -14,17 +14,17 @@ struct BatchFiller {
 
 struct BatchForm {
   i64 sequences, seq_length, vocab_size;
-  i64 place = 0, ranks = 1;  // among the data-parallel ones, which read micro-batches side by side
+  i64 place = 0, ranks = 1;  // index among the data-parallel ranks, which read different micro-batches at the same time
   i64 at_once() const { return sequences * ranks; }
 };
 
 class GivenBatches final : public BatchSource {
  public:
   GivenBatches(const BatchFiller& filler, const BatchForm& form, i64 consumed);
-  // Has so many filled, before any of them is used: a batch that fails leaves the model as it is. Error if one does, or
-  // has a token outside of the vocabulary or a weight that is no number.
+  // Fills this many batches before any of them is used, so an error leaves the model unchanged. Error if the caller's
+  // function fails, a token is outside the vocabulary, or a weight is not a number.
   void fill(i64 batches);
-  double weight() const;  // of what was filled and not handed out: the sum of loss_mask
+  double weight() const;  // the sum of loss_mask over batches that are filled and not yet returned by next()
 
   Batch next() override;
   i64 consumed_samples() const override { return consumed_; }
@@ -35,7 +35,7 @@ class GivenBatches final : public BatchSource {
 
   BatchFiller filler_;
   BatchForm form_;
-  i64 consumed_;  // by all ranks, by what was handed out
+  i64 consumed_;  // samples of all ranks in the batches that next() has returned
   double seconds_ = 0;
   std::deque<Batch> ahead_;
 };

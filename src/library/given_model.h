@@ -1,16 +1,16 @@
-// A model that the program around the library builds, by the functions of include/megalith/graph_c.h.
+// A model that is built by the program that uses the library, with the functions of include/megalith/graph_c.h.
 #pragma once
 #include "megalith/graph_c.h"
 #include "models/model.h"
 
-// What a model's function adds to.
+// The graph to which a model's function adds.
 struct mgl_graph {
   megalith::Builder& b;
   megalith::Built& out;
   const megalith::BuildMode& mode;
   megalith::i64 seq_length, vocab_size;
   std::vector<megalith::Value> values = {};
-  std::string failed = {};  // of the first call that did
+  std::string failed = {};  // the error of the first call that failed
 };
 
 namespace megalith {
@@ -18,7 +18,7 @@ namespace megalith {
 class GivenModel final : public Model {
  public:
   GivenModel(mgl_model_fn build, void* user) : build_(build), user_(user) {}
-  // Of the batches, once the options are read.
+  // Sizes of the batches. Called when the options are read.
   void set_sizes(i64 seq_length, i64 vocab_size) { seq_length_ = seq_length, vocab_size_ = vocab_size; }
 
   int blocks() const override { return 1; }

@@ -1,4 +1,4 @@
-// What the handles of the C interface stand for.
+// The objects behind the handles of the C interface.
 #pragma once
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ struct mgl_session {
 
 namespace megalith {
 
-// own: the caller's model; else a GPT.
+// own: the caller's model, or null for a GPT.
 mgl_status new_session(const mgl_config* config, const mgl_session_options* options, std::shared_ptr<GivenModel> own,
                        mgl_session** out);
 

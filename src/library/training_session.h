@@ -1,6 +1,5 @@
-// One rank of one model, trained step by step by the program around the library. It has no loop, no data sets and no
-// log of its own, and touches nothing of the process: no signals, no output, no environment. Of several ranks all make
-// the same calls.
+// One rank of one model, which the program that uses the library trains step by step. It has no loop, no data sets and
+// no log. It changes nothing of the process: no signals, no output, no environment. All ranks must make the same calls.
 #pragma once
 #include <memory>
 #include <optional>
@@ -18,7 +17,7 @@
 
 namespace megalith {
 
-// What callers know of a tensor of the model's state.
+// The properties of a tensor of the model's state that callers see.
 struct WholeTensor {
   std::string name;
   Shape shape;
@@ -28,21 +27,21 @@ struct WholeTensor {
 
 class TrainingSession {
  public:
-  // own: the model, where it is the caller's; else a GPT by the options.
+  // own: the caller's model, or null for a GPT by the options.
   TrainingSession(Options options, const Place& place, std::shared_ptr<const Model> own);
   ~TrainingSession();
 
   void set_batches(const BatchFiller& filler) { filler_ = filler; }
   StepResult step();
-  double tokens() const { return tokens_; }  // of the last step, of this rank's batches: the sum of their loss_mask
+  double tokens() const { return tokens_; }  // of the last step: the sum of loss_mask over this rank's batches
   double evaluate(const BatchFiller& filler, i64 micro_batches);
   const RunState& state() const { return state_; }
 
-  // Errors, not warnings: the caller decides what comes next.
+  // Throws errors where a run would warn, because the caller decides what to do.
   void save(const std::string& dir);
   void load(const std::string& dir);
 
-  // Of all ranks: a pipeline's stage has part of them.
+  // Tensors of all ranks. A pipeline stage holds only some of them.
   const std::vector<WholeTensor>& tensors() const { return tensors_; }
   const WholeTensor& tensor(const std::string& name) const;  // Error if there is none
   void read(const std::string& name, std::span<float> out) const;
@@ -53,7 +52,7 @@ class TrainingSession {
     Shape shape;
     bool is_writable;
   };
-  // The memory itself. Error where it is not one block of f32 that the host can see.
+  // The tensor's own memory. Error unless it is one block of f32 that the host can access.
   View view(const std::string& name) const;
   View view_gradient_sum(const std::string& name) const;
 
@@ -62,9 +61,9 @@ class TrainingSession {
   BatchForm form() const;
   void check_whole() const;
   void list_tensors();
-  const StateTensor* held(const std::string& name) const;  // by this rank; nullptr: other stages hold it
+  const StateTensor* held(const std::string& name) const;  // nullptr: this rank does not hold it, other stages do
   void read_alone(const StateTensor& t, std::span<float> out) const;
-  const Leaf& gradient_of(const WholeTensor& t) const;  // Error if it is not there, or not f32
+  const Leaf& gradient_of(const WholeTensor& t) const;  // Error if it is missing or not f32
   double from_last_stage(double x);
 
   Options o_;
@@ -83,7 +82,7 @@ class TrainingSession {
   BatchFiller filler_;
   double tokens_ = 0;
   bool has_gradients_ = false;
-  bool is_broken_ = false;  // a call ended on some ranks and not on others, so they may be at different places
+  bool is_broken_ = false;  // a call ended on some ranks and not on others, so ranks may be at different points
 };
 
 }  // namespace megalith

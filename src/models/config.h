@@ -19,7 +19,7 @@ namespace megalith {
 enum class Architecture : u8 { gpt, bert, t5, retro };
 std::string_view name_of(Architecture a);  // "GPT", "BERT", "T5", "RETRO"
 
-// yarn: resolve() turns it into rope with that scaling. relative: T5's buckets.
+// yarn: resolve() replaces it by rope with that scaling. relative: T5's buckets.
 enum class PositionEmbedding { learned_absolute, rope, alibi, none, yarn, relative };
 // gelu: exact (erf); gelu_tanh: its tanh approximation.
 // Gated: swiglu by SiLU, geglu by gelu_tanh, quick_geglu by x * logistic(1.702 x).
@@ -41,10 +41,10 @@ struct ModelConfig {
   i64 make_vocab_size_divisible_by = 128;
 
   PositionEmbedding position_embedding_type = PositionEmbedding::learned_absolute;
-  bool scale_alibi = false;  // ALiBi's bias too is divided by sqrt(kv_channels), and kept in bf16 (Falcon)
+  bool scale_alibi = false;  // the ALiBi bias is also divided by sqrt(kv_channels), and kept in bf16 (Falcon)
   double rotary_base = 10000;
   double rotary_percent = 1;
-  bool rotary_interleaved = false;  // pairs of neighbours turn, not of halves
+  bool rotary_interleaved = false;  // rotates pairs of neighbours, not of halves
   double rotary_seq_len_interpolation_factor = 1;
   RopeScaling rope_scaling = {};
 
@@ -62,10 +62,10 @@ struct ModelConfig {
   bool add_attention_bias = false;         // the same on q, k, v and the attention's output
   bool add_mlp_bias = false;               // the same on the MLP's linears
   bool untie_embeddings_and_output_weights = false;
-  bool fp32_residual_connection = false;  // what layers add up is f32, although they compute in bf16
+  bool fp32_residual_connection = false;  // the residual stream is f32, also if the model computes in bf16
   bool parallel_residual = false;         // x + attention(norm1(x)) + mlp(norm2(x))
   bool parallel_shared_norm = false;      // with parallel_residual: norm2 is norm1 (Falcon 7B)
-  i64 sliding_window = 0;                 // a query sees this many keys, itself included; 0: all before it
+  i64 sliding_window = 0;                 // number of keys that a query sees, itself included; 0: all before it
 
   double attention_dropout = 0;
   double hidden_dropout = 0;
@@ -80,8 +80,8 @@ struct ModelConfig {
   T5ModelConfig t5 = {};
   RetroModelConfig retro = {};
 
-  // Fills in derived values (members that are 0), by Megatron's formulas; idempotent. Values that cannot be derived,
-  // such as a head width where the heads do not divide the hidden size, stay 0: the compatibility rules refuse them.
+  // Computes members that are 0 by Megatron's formulas; idempotent. A value that cannot be derived stays 0, and the
+  // compatibility rules refuse it. An example is the head width if the heads do not divide the hidden size.
   void resolve(i64 tensor_model_parallel_size = 1);
 
   bool is_t5() const { return architecture == Architecture::t5; }
@@ -93,7 +93,7 @@ struct ModelConfig {
     return activation == Activation::swiglu || activation == Activation::geglu || activation == Activation::quick_geglu;
   }
   bool qkv_bias() const { return add_qkv_bias || attention_bias(); }
-  bool attention_bias() const { return add_bias_linear || add_attention_bias; }  // of the attention's output
+  bool attention_bias() const { return add_bias_linear || add_attention_bias; }  // for the attention's output
   bool mlp_bias() const { return add_bias_linear || add_mlp_bias; }
   i64 expert_width() const { return moe.ffn_hidden_size ? moe.ffn_hidden_size : ffn_hidden_size; }
   bool operator==(const ModelConfig&) const = default;

@@ -1,4 +1,4 @@
-// A model of the architecture that its config names.
+// Makes the model of the architecture that a config names.
 #pragma once
 #include <memory>
 
@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// `config` must be resolved. `data`: of a decoder.
+// `config` must be resolved. `data`: for a decoder.
 std::shared_ptr<const Model> make_model(const ModelConfig& config, const ParallelStyle& style = {},
                                         const GptData& data = {});
 

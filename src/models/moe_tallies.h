@@ -6,9 +6,9 @@
 
 namespace megalith {
 
-std::vector<i64> mixture_layers(const ModelConfig& config);           // those with experts
-i64 mixture_layer(const ModelConfig& config, const Origin& at);       // the number of the one at this place
-bool tallies_tokens(const MoeConfig& config, const BuildMode& mode);  // whether experts' tokens are counted
+std::vector<i64> mixture_layers(const ModelConfig& config);           // layers with experts
+i64 mixture_layer(const ModelConfig& config, const Origin& at);       // number of the mixture layer with this origin
+bool tallies_tokens(const MoeConfig& config, const BuildMode& mode);  // whether tokens of experts are counted
 std::string tokens_tally(i64 layer);                                  // [experts]: tokens of each, after capacity
 std::string loss_tally(const std::string& loss, i64 layer);           // []: a mean over data-parallel ranks
 

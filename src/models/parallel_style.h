@@ -1,4 +1,4 @@
-// The layout choices of a run that a model's text does not show.
+// Choices of layouts that a run makes and a model's code does not contain.
 #pragma once
 #include <optional>
 

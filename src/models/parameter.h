@@ -1,4 +1,4 @@
-// A parameter as a model declares it: the gradient buffer, the optimizer state and the checkpoint follow from it alone.
+// A parameter, as a model declares it. The gradient buffer, the optimizer state and the checkpoint follow from it.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace megalith {
 
-// The kind of a parameter for an optimizer. embedding: the table of words; output: the weight of the logits. A tied
+// The kind of a parameter, for an optimizer. embedding: the table of words; output: the weight of the logits. A tied
 // weight is an embedding.
 enum class ParameterKind { matrix, vector, embedding, positions, output };
 
@@ -17,18 +17,18 @@ struct Parameter {
   std::string name;
   ParameterKind kind = ParameterKind::matrix;
   Type type = {};    // in compute precision, with its layout
-  int row_dims = 0;  // of a matrix: this many first dims are its rows; 0: all but the last
+  int row_dims = 0;  // for a matrix: number of its first dims that count as rows; 0: all but the last
   Initial initial = {};
-  i64 true_rows = 0;  // rows of dim 0 that exist; the padding after them starts 0, stays 0 and is never saved
-  Value value = {};   // the leaf in the graph
-  std::vector<Parameter> parts = {};  // the parameters that this one is packed of, in order
-  std::vector<int> blocks = {};       // blocks of the model that read it, if separate pieces may hold it: ascending
-  std::vector<int> stages = {};       // of a pipeline, that hold it, if several do: its gradient is the sum of theirs
-  bool is_begun = false;              // another piece of the rank writes its gradient first in each step; this one adds
+  i64 true_rows = 0;                  // rows of dim 0 that exist; the padding after them stays 0 and is never saved
+  Value value = {};                   // the leaf in the graph
+  std::vector<Parameter> parts = {};  // the parameters that are packed in this one, in order
+  std::vector<int> blocks = {};       // blocks of the model that read it, ascending, if separate pieces may hold it
+  std::vector<int> stages = {};       // pipeline stages that hold it, if several do; its gradient is the sum of theirs
+  bool is_begun = false;  // another piece of the rank writes its gradient first in each step, and this one adds to it
 
   bool tied() const { return !stages.empty(); }
 
-  bool decays() const { return kind != ParameterKind::vector; }  // weight decay applies
+  bool decays() const { return kind != ParameterKind::vector; }  // whether weight decay applies
 
   Shape true_shape() const {
     Shape s = type.shape;
@@ -37,14 +37,14 @@ struct Parameter {
   }
 };
 
-// The parameters that users know: each packed one replaced by its parts.
+// The parameters that users know: each packed one is replaced by its parts.
 std::vector<Parameter> unpacked(const std::vector<Parameter>& parameters);
 
-// The leaf of a parameter's weight, gradient or optimizer state. `name` converts the parameter's name, and each
-// packed one's, to the leaf's.
+// The leaf for a parameter's weight, gradient or optimizer state. `name` converts the parameter's name, and each packed
+// one's, to the leaf's.
 LeafSpec leaf_of(const Parameter& p, std::string (*name)(const std::string&), const Type& type, Role role);
 
-// How its initial values are drawn.
+// How the initial values are drawn.
 Draw start_of(const Parameter& p, u64 seed);
 
 // Writes this rank's block of the initial values, as f32.

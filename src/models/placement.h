@@ -4,18 +4,18 @@
 
 namespace megalith {
 
-// Over data- and context-parallel ranks every parameter is a copy, but for those of experts.
+// Over data- and context-parallel ranks every parameter is Copy, except those of experts.
 struct Placement {
-  int split = -1;        // the dim that all tensor-parallel ranks share
-  int groups = -1;       // or the dim of KV groups, over tp_kv,
-  int heads = -1;        // and that of a group's query heads, over tp_rep; -1: ranks of a group have copies
-  int experts = -1;      // or the dim of experts, over ep,
-  int expert_part = -1;  // and that of an expert's own matrix, over etp; -1: ranks of etp have copies. Over edp: copies
+  int split = -1;         // dim that all tensor-parallel ranks split
+  int groups = -1;        // or the dim of KV groups, split over tp_kv,
+  int heads = -1;         // and the dim of a group's query heads, split over tp_rep; -1: Copy over tp_rep
+  int experts = -1;       // or the dim of experts, split over ep,
+  int expert_part = -1;   // and a dim of an expert's own matrix, split over etp; -1: Copy over etp. Over edp: Copy
   bool own_part = false;  // unsplit: each rank applies it to its own part of the data,
-  bool alike = false;     // or to whole data, as all ranks do
+  bool alike = false;     // or all ranks apply it to the same data
 };
 
-// Whole on each rank, and applied to the residual stream: a copy where sequence parallelism splits that.
+// Whole on each rank, and applied to the residual stream: Copy if sequence parallelism splits the stream.
 inline constexpr Placement kOnStream{};
 inline constexpr Placement kOnOwnPart{.own_part = true};
 inline constexpr Placement kOnWhole{.alike = true};

@@ -22,9 +22,9 @@ struct Activate {
   std::vector<Alias> aliases() const { return {{0, 0}}; }
 };
 
-// dy, x -> dx. A pass may set the following. With `with_output` a second result is y again, to the bit, so the
-// forward does not keep it. With `bias` a last result is the sum of dx over all but its last letter, in f32 at least:
-// the gradient of a bias that was added to x.
+// dy, x -> dx. A pass may set two options. With `with_output` a second result is y again, to the bit, so the forward
+// does not keep it. With `bias` the last result is the sum of dx over all but its last letter, in f32 at least: the
+// gradient of a bias that was added to x.
 struct ActivateGrad {
   static constexpr std::string_view name = "activate_grad";
   Act act = Act::gelu_tanh;

@@ -1,14 +1,14 @@
-// o = softmax(scale * q k^T + bias) v with grouped queries, never holding the s x t matrix (Dao 2022; Ainslie 2023 for
+// o = softmax(scale * q k^T + bias) v with grouped queries. It never holds the s x t matrix (Dao 2022; Ainslie 2023 for
 // groups).
 //   q [s,b,g,r,d]  k [t,b,g,d]  v [t,b,g,e]  rows [b] i64: sample numbers, the key of dropout
 //   starts [s,b] i32, lengths [b] i32, table [g,r,k] (optional)
 //   -> o [s,b,g,r,e], lse [s,b,g,r] (log of the softmax's denominator, kept for the gradient)
-// Values may be of another size than queries and keys (multi-head latent attention), if they are not packed. A causal
-// query at global position p sees keys p' <= p, p' > p - window (if window > 0). It sees keys p' >= starts, the first
-// position of its document. One that is not causal sees all keys: of its own sequence (BERT) or of another (T5's
-// decoder sees the encoder's). Either sees only keys p' < lengths of its sequence. Without any key, o is 0, lse -inf.
-// With a table a head's bias is its entry of the bucket of p' - p (ops/relative_positions.h). Where it is not causal
-// the buckets are of both sides (T5).
+// Head sizes d and e may differ (multi-head latent attention) unless q, k and v are packed. A causal query at global
+// position p sees keys p' <= p, and p' > p - window if window > 0. With `starts` it also needs p' >= starts, the first
+// position of its document. A query that is not causal sees all keys of its own sequence (BERT) or of another one (T5's
+// decoder sees the encoder's). With `lengths` all keys have p' < lengths of the sequence. If a query sees no key, o is
+// 0 and lse is -inf. With `table` the bias of a head is its entry for the bucket of p' - p (ops/relative_positions.h).
+// Without causality buckets cover both signs (T5).
 #pragma once
 #include "graph/builder.h"
 
@@ -16,17 +16,18 @@ namespace megalith {
 
 struct AttentionSpec {
   double scale = 1;
-  bool causal = true;         // false: without window, ALiBi or starts
-  i64 window = 0;             // 0: no limit
-  bool alibi = false;         // bias slope * (p' - p), slopes by head (Press 2022)
-  bool alibi_scaled = false;  // scale * (B(p') - B(p)) instead, B(p) = bf16(slope) p in bf16: Falcon's
-  double dropout = 0;         // of the probabilities
+  bool causal = true;  // false: without window, ALiBi or starts
+  i64 window = 0;      // 0: no limit
+  bool alibi = false;  // bias slope * (p' - p), slopes by head (Press 2022)
+  // ALiBi bias is scale * (B(p') - B(p)) instead, with B(p) = bf16(slope) p in bf16 (Falcon)
+  bool alibi_scaled = false;
+  double dropout = 0;  // of probabilities
   u64 seed = 0;
   bool starts = false, lengths = false;  // which of these inputs exist; they follow rows in this order
-  i64 buckets = 0;       // of the table of relative positions, which is the last input; 0: there is none
-  i64 max_distance = 0;  // with them: from there on all share the last bucket
-  // Packed: q, k and v are one input [s,b,j,d] (and their gradients one result): groups * heads_per_group query heads,
-  // then `groups` key heads, then as many value heads. 0: three inputs.
+  i64 buckets = 0;                       // number of buckets; the table is then the last input; 0: no table
+  i64 max_distance = 0;                  // with buckets: all distances from here on share the last bucket
+  // Packed: q, k and v are one input [s,b,j,d], and their gradients one result. j counts groups * heads_per_group query
+  // heads, then `groups` key heads, then `groups` value heads. 0: three inputs.
   i64 groups = 0, heads_per_group = 0;
 
   bool packed() const { return groups > 0; }
@@ -51,9 +52,9 @@ struct AttentionSpec {
 // ALiBi's slope of each of n heads: powers of 2^(-8/m) for the largest power of two m <= n, then every second power of
 // 2^(-4/m).
 std::vector<double> alibi_slopes(i64 heads);
-// The same as the attention has them: with alibi_scaled rounded to bf16.
+// The slopes that this attention uses: with alibi_scaled they are rounded to bf16.
 std::vector<double> alibi_slopes(const AttentionSpec& at, i64 heads);
-// B(p) of one of those: the position and the product are rounded too, so that neighbours far from the start share one.
+// B(p) of a rounded slope. The position and the product are rounded too, so distant neighbours share one value.
 float rounded_alibi(float slope, i64 position);
 
 struct Attention {

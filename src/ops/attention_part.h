@@ -1,20 +1,20 @@
-// Attention of a rank's queries over its own part of the keys, for a ring (Liu 2023; causal, without lengths). The
-// pass `ring` makes it after the backward is derived, so neither op has a gradient. Inputs and letters are those of
-// Attention, but cp may split both s and t, where t may be rotated: each rank sees the keys that it holds. The
-// results are separate values, not terms of a sum over cp: one part continues from another's.
+// Attention of a rank's queries to its own part of the keys, for a ring (Liu 2023; causal, without lengths). The pass
+// `ring` adds it after the backward is derived, so neither op has a gradient. Inputs and letters are those of
+// Attention. But cp may split both s and t, and t may be rotated, so each rank sees the keys that it holds. The results
+// are separate values, not terms of a sum over cp: each part continues from the results of another.
 #pragma once
 #include "ops/attention.h"
 
 namespace megalith {
 
-// q, k, v, rows, [starts], [o, lse] -> o, lse. With o and lse, of keys seen before (in accumulation precision), the
-// results are those of all keys together.
+// q, k, v, rows, [starts], [o, lse] -> o, lse. With inputs o and lse, the results for the keys seen before (in
+// accumulation precision), the results are those for all keys together.
 struct AttentionPart {
   static constexpr std::string_view name = "attention_part";
   AttentionSpec at;
-  int parts = 1;           // of the keys
+  int parts = 1;           // number of parts of the keys
   bool continues = false;  // the last two inputs exist
-  bool last = false;       // o is in q's precision, not in that of accumulation
+  bool last = false;       // o is in q's precision, not in accumulation precision
   void fields(auto&& v) const {
     at.fields(v), v("parts", parts);
     if (continues) v("continues", true);
@@ -27,7 +27,7 @@ struct AttentionPart {
 };
 
 // do, q, k, v, o, lse, rows, [starts] -> dq, dk, dv in accumulation precision: the contribution of these keys to dq,
-// and of these queries to dk and dv. o and lse are those of all keys.
+// and of these queries to dk and dv. o and lse are for all keys.
 struct AttentionPartGrad {
   static constexpr std::string_view name = "attention_part_grad";
   AttentionSpec at;

@@ -1,5 +1,5 @@
-// Attention of a few new tokens over all tokens so far, whose keys and values are kept: what makes generation linear in
-// the length.
+// Attention of a few new tokens to all tokens so far, whose keys and values are cached. So the cost of generation is
+// linear in the length.
 //   cache [t,b,g,d], x [s,b,g,d], length [] i32 -> cache with x at rows length .. length+s-1, in place
 //   q [s,b,g,r,d], k [t,b,g,d], v [t,b,g,e], length [] i32, table [g,r,k] (with buckets) -> o [s,b,g,r,e]; query i is
 //   at position length + i

@@ -1,7 +1,8 @@
 // The vocabulary-parallel loss in three ordinary ops, with two small reductions between them (Shoeybi 2019, section 3):
-//   vocab_max     logits [s,b,v] -> m [s,b]                       (over v split: Max)
-//   vocab_sums    logits, labels [s,b], m -> z [2,s,b]            z0 = sum exp(x - m), z1 = x[label] - m   (over v
-//   split: Partial) cross_entropy z -> loss [s,b] = log z0 - z1
+//   vocab_max      logits [s,b,v] -> m [s,b]                        over a split v: Max
+//   vocab_sums     logits, labels [s,b], m -> z [2,s,b]             over a split v: Partial
+//                  z0 = sum exp(x - m), z1 = x[label] - m
+//   cross_entropy  z -> loss [s,b] = log z0 - z1
 // Only the first `vocab` columns exist; padding counts as -inf.
 #pragma once
 #include "graph/builder.h"
@@ -29,8 +30,8 @@ struct VocabSums {
   Cost cost(Types ins, Types outs) const { return {8.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
-// VocabMax and VocabSums with one read of the logits, if no reduction is between them. A pass makes it. logits,
-// labels -> m [s,b], z [2,s,b]
+// VocabMax and VocabSums in one read of the logits, if no reduction is between them. A pass adds it.
+//   logits, labels -> m [s,b], z [2,s,b]
 struct VocabMaxSums {
   static constexpr std::string_view name = "vocab_max_sums";
   i64 vocab = 0;
@@ -53,8 +54,9 @@ struct VocabSumsGrad {  // dz [2,s,b], logits, labels, m -> dlogits: dz0 * exp(x
   std::vector<Alias> aliases() const { return {{0, 1}}; }
 };
 
-// VocabMaxSums, and the logits' gradient while each row is in registers, if dy is known before. A pass makes it. dy
-// [s,b], logits, labels -> z [2,s,b], dlogits = dy (exp(x - m) / z0 - [label]); dlogits may overwrite the logits
+// VocabMaxSums and the logits' gradient, computed while each row is in registers. This needs dy before the loss. A pass
+// adds it. dlogits may overwrite the logits.
+//   dy [s,b], logits, labels -> z [2,s,b], dlogits = dy (exp(x - m) / z0 - [label])
 struct VocabLoss {
   static constexpr std::string_view name = "vocab_loss";
   i64 vocab = 0;

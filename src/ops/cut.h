@@ -1,4 +1,4 @@
-// A tensor in two along one dim, and the two put together again: each is the other's gradient.
+// Cuts a tensor in two along one dim, and joins the two again. Each op is the other's gradient.
 //   Cut   x [.., first + second, ..] -> a [.., first, ..], b [.., second, ..]
 //   Join  a, b -> x
 #pragma once
@@ -9,7 +9,7 @@ namespace megalith {
 struct Cut {
   static constexpr std::string_view name = "cut";
   std::string x = "sbd";
-  char at = 'd';  // the letter of the dim
+  char at = 'd';  // letter of the dim
   i64 first = 0, second = 0;
   void fields(auto&& v) const { v("x", x), v("at", at), v("first", first), v("second", second); }
   LayoutRule rule() const;
@@ -29,7 +29,7 @@ struct Join {
   Cost cost(Types ins, Types outs) const { return {0, total_bytes(ins, outs)}; }
 };
 
-// Zeros instead of a missing cotangent, for a result without readers.
+// The cotangent, or zeros if it is missing because the result has no readers.
 Value or_zeros(Builder& b, Value cotangent, Value result);
 
 }  // namespace megalith

@@ -1,10 +1,10 @@
-// The state of delayed scaling (docs/fp8.md), of a linear layer's x, w and dy: state [1 + slots, 3] f32. Row 0 has the
+// State of delayed scaling (docs/fp8.md) for x, w and dy of a linear layer: state [1 + slots, 3] f32. Row 0 has the
 // scales, 0 if there is none yet; the other rows have the history of amax, oldest first.
-//   collect_amax   seen [n] f32, amax... -> seen, in place: element places[i] is at least amax i. In a step's first
-//                  micro-batch the previous content of `seen` is ignored.
-//   delayed_scale  state of each layer.., seen over all ranks, scalars [4] f64 (StepScalars) -> the states, in place,
-//                  layer i with the elements of `seen` from 3 i on. Nothing changes if the step does not count, or
-//                  where a tensor's amax is 0: it was not cast.
+//   collect_amax   seen [n] f32, amax... -> seen, in place: seen[places[i]] = max(seen[places[i]], amax i). In a step's
+//                  first micro-batch the previous content of `seen` is ignored.
+//   delayed_scale  state of each layer.., seen over all ranks, scalars [4] f64 (StepScalars) -> the states, in place.
+//                  Layer i uses the elements of `seen` from 3 i on. Nothing changes if the step does not count. A
+//                  tensor whose amax is 0 was not cast, and keeps its state.
 #pragma once
 #include "graph/relayout_op.h"
 #include "ops/quantize.h"
@@ -15,7 +15,7 @@ inline constexpr i64 kTensorsOfLayer = 3;  // x, w, dy
 
 struct CollectAmax {
   static constexpr std::string_view name = "collect_amax";
-  std::vector<int> places;  // of each amax
+  std::vector<int> places;  // index in `seen` for each amax
   void fields(auto&& v) const { v("amax", places.size()); }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
@@ -26,7 +26,7 @@ struct CollectAmax {
 struct DelayedScale {
   static constexpr std::string_view name = "delayed_scale";
   i64 layers = 1;
-  bool largest = false;  // of the history; false: its newest
+  bool largest = false;  // uses the largest amax of the history; false: the newest one
   int margin = 0;        // scales are divided by 2^margin
   CodeFormat gradients = CodeFormat::e4m3;
 

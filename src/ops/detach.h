@@ -1,4 +1,4 @@
-// y = x, a constant to the reverse walk: no gradient goes back to x through it.
+// y = x. The backward treats y as a constant: x gets no gradient through it.
 #pragma once
 #include "graph/relayout_op.h"
 

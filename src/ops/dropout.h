@@ -1,5 +1,5 @@
-// y = x * keep / (1 - p). The mask is keyed by (seed, sample number, global indices): it is the same under every layout
-// and order, so its gradient is the op itself. Inputs: x, rows [b] (the global sample number of each row). spec
+// y = x * keep / (1 - p). The mask is keyed by (seed, sample number, global indices). So it is the same under every
+// layout and order, and the gradient is the op itself. Inputs: x, rows [b] (the global sample number of each row). spec
 // "sbh,b->sbh".
 #pragma once
 #include "graph/builder.h"
@@ -10,7 +10,7 @@ struct Dropout {
   static constexpr std::string_view name = "dropout";
   std::string spec;
   double p = 0;
-  u64 seed = 0;  // of the site in the model and of the run
+  u64 seed = 0;  // depends on the run and on the position in the model
   void fields(auto&& v) const { v("spec", spec), v("p", p), v("seed", seed); }
   LayoutRule rule() const { return {.spec = spec, .linear = {{0}}}; }
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const {

@@ -1,6 +1,6 @@
-// How an einsum is computed: mostly as one matrix product (or one for each of a batch). It needs no copies, since
-// merged letters are a matrix's rows and columns with any strides. Products of equal shapes and their sums have loops
-// of their own; the rest goes number by number.
+// How an einsum is computed: mostly as one matrix product, or one for each member of a batch. It needs no copies,
+// because merged letters are a matrix's rows and columns with any strides. Elementwise products and their sums have
+// their own loops. Other einsums are computed element by element.
 #pragma once
 #include "base/dtype.h"
 #include "ops/loops.h"
@@ -22,8 +22,8 @@ struct EinsumPlan {
   enum Kind { kNothing, kGemm, kMultiply, kDot, kLoops } kind = kNothing;
   GemmSpec gemm;            // of kGemm
   bool swapped = false;     // w is the left operand
-  std::vector<Loop> outer;  // of kGemm: the batch; else of y. Strides of x, w, y
-  std::vector<Loop> inner;  // the sums
+  std::vector<Loop> outer;  // for kGemm the batch, else the loops of y. Strides of x, w, y
+  std::vector<Loop> inner;  // the summed loops
 };
 
 struct EinsumOperands {

@@ -1,4 +1,4 @@
-// y = table[ids]. ids [s,b] i32, table [v,h] -> y [s,b,h]. Ids outside a rank's rows give 0, so with a split v the
+// y = table[ids]. ids [s,b] i32, table [v,h] -> y [s,b,h]. An id outside a rank's rows gives 0, so with a split v the
 // result is a partial sum.
 #pragma once
 #include "graph/builder.h"
@@ -14,9 +14,10 @@ struct Embedding {
 };
 
 // ids, dy, table -> dtable [v,h]: rows of dy summed by id, in order. The table only gives the type. With `accumulate`
-// it is the accumulator, to which the sums are added in place (overwritten in a step's first micro-batch if
-// `starts`). `marks`, for an accumulator on one rank: rows without an id in the step are not written, and count as
-// zeros. ids, dy, acc, marks -> acc, marks [v] u8, 1 for the other rows.
+// the third input is the accumulator: the sums are added in place, or overwrite it in a step's first micro-batch if
+// `starts`. `marks` is for an accumulator on one rank. Rows without an id in the step are then not written, and count
+// as zeros.
+//   ids, dy, acc, marks -> acc, marks [v] u8: 1 for written rows
 struct EmbeddingGrad {
   static constexpr std::string_view name = "embedding_grad";
   DType dtype = DType::f32;

@@ -1,5 +1,5 @@
-// The op between an expert's two products: act(u) times the row's weight. Rows are ragged (ops/ragged.h). Gated: u
-// [n,2,f] holds gate, then up, and act(u) = act(gate) * up (ops/swiglu.h). Otherwise u [n,f] (ops/activate.h).
+// The op between an expert's two products: act(u) times the row's weight. Rows are ragged (ops/ragged.h). If gated, u
+// [n,2,f] holds gate, then up, and act(u) = act(gate) * up (ops/swiglu.h). Otherwise u is [n,f] (ops/activate.h).
 #pragma once
 #include "ops/activate.h"
 #include "ops/ragged.h"
@@ -9,17 +9,17 @@ namespace megalith {
 
 struct ExpertAct {
   bool gated = true;
-  Gate gate = Gate::silu;  // where gated
+  Gate gate = Gate::silu;  // if gated
   Act act = Act::gelu_tanh;
   std::string_view name() const { return gated ? name_of(gate) : name_of(act); }
   std::string letters() const { return gated ? "enmf" : "enf"; }
 };
 
-// u, weights [n] in f32 at the least, ends [d,e] -> y [n,f].
+// u, weights [n] in f32 at least, ends [d,e] -> y [n,f].
 struct ExpertActivation {
   static constexpr std::string_view name = "expert_activation";
   ExpertAct act;
-  double filled = 1;  // how much of n there is on average, for the cost
+  double filled = 1;  // average filled fraction of n, for the cost
   void fields(auto&& v) const {
     v("act", act.name());
     if (filled != 1) v("filled", filled);
@@ -31,7 +31,7 @@ struct ExpertActivation {
   }
 };
 
-// dy [n,f], u, weights, ends -> du, dweights [n] (sums over f, in f32 at least). With `with_output`, set by a pass, a
+// dy [n,f], u, weights, ends -> du, dweights [n] (sums over f, in f32 at least). With `with_output`, set by a pass, the
 // last result is y again, to the bit.
 struct ExpertActivationGrad {
   static constexpr std::string_view name = "expert_activation_grad";

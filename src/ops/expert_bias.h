@@ -1,4 +1,4 @@
-// Biases of experts' rows (ops/ragged.h): each row gets that of its expert.
+// Biases of experts' rows (ops/ragged.h): each row gets the bias of its expert.
 #pragma once
 #include "graph/builder.h"
 #include "ops/ragged.h"
@@ -19,10 +19,10 @@ struct ExpertBias {
   std::vector<Alias> aliases() const { return {{0, 0}}; }
 };
 
-// dy [n,...], ends, [weights] -> db [e,...]: the sum of each expert's rows, in f32 at the least.
+// dy [n,...], ends, [weights] -> db [e,...]: the sum of each expert's rows, in f32 at least.
 struct SumExpertRows {
   static constexpr std::string_view name = "sum_expert_rows";
-  DType dtype = DType::f32;  // of db
+  DType dtype = DType::f32;  // type of db
   bool weighted = false;
   void fields(auto&& v) const {
     v("dtype", name_of(dtype));

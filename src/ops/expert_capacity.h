@@ -1,8 +1,8 @@
-// Drops tokens that an expert has no room for (Lepikhin 2020; rules of Megatron Core).
+// Drops tokens that exceed an expert's capacity (Lepikhin 2020; rules of Megatron Core).
 //   p [s,b,k], choice [s,b,k] -> p [s,b,k], choice [s,b,k] i32
-// A rank holds T tokens. Of these an expert keeps ceil(T k / E factor): those of the largest p, or the first ones. Of
-// equal ones the earlier is kept. A dropped one's p becomes 0, its choice -1. So the result depends on how tokens lie
-// over ranks and micro-batches.
+// A rank holds T tokens. An expert keeps ceil(T k / E factor) of them: those with the largest p, or the first ones. Of
+// equal ones it keeps the earlier. A dropped token has p 0 and choice -1. The result depends on how tokens are
+// distributed over ranks and micro-batches.
 #pragma once
 #include <cmath>
 
@@ -23,13 +23,13 @@ struct ExpertCapacity {
   std::vector<DType> dtypes(Types ins) const { return {ins[0].dtype, DType::i32}; }
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
   Cost cost(Types ins, Types outs) const { return {10.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
-  // Tokens that an expert keeps of this many.
+  // The number of tokens that an expert keeps of this many.
   i64 capacity(i64 tokens, i64 k) const {
     return std::min(tokens, i64(std::ceil(double(tokens * k) / double(experts) * factor)));
   }
 };
 
-struct ExpertCapacityGrad {  // dp, the new choice -> dp of the old p: 0 where it was dropped
+struct ExpertCapacityGrad {  // dp, the new choice -> dp of the old p: 0 if dropped
   static constexpr std::string_view name = "expert_capacity_grad";
   LayoutRule rule() const { return {.spec = "sbk,sbk->sbk", .linear = {{0}}, .whole = "k"}; }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }

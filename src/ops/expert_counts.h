@@ -1,7 +1,8 @@
 // Ops on the number of tokens of each expert.
-//   count_shares  n [e] -> n over their sum; 0 where that is 0
-//   balance_bias  bias [e] f32, n [e], scalars [4] -> bias, in place: bias + rate sign(mean(n) - n), sign(0) = 0, where
-//                 the step counts (ops/update.h); DeepSeek-V3 2024, "auxiliary-loss-free". At a step's end.
+//   count_shares  n [e] -> n / sum of n; 0 if the sum is 0
+//   balance_bias  bias [e] f32, n [e], scalars [4] -> bias, in place: bias + rate sign(mean(n) - n), sign(0) = 0, if
+//   the
+//                 step counts (ops/update.h). Runs at a step's end. DeepSeek-V3 2024, "auxiliary-loss-free".
 #pragma once
 #include "graph/builder.h"
 

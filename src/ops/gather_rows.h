@@ -1,5 +1,5 @@
-// Tokens as rows of experts, and back; each is the gradient of the other. The last three inputs of all of them are the
-// plan (ops/expert_rows.h): ends, source, slots.
+// Moves tokens to rows of experts, and back. Each op is the gradient of the other. The last three inputs of all of them
+// are the plan (ops/expert_rows.h): ends, source, slots.
 #pragma once
 #include "graph/builder.h"
 #include "ops/ragged.h"
@@ -11,7 +11,7 @@ namespace megalith {
 struct GatherRows {
   static constexpr std::string_view name = "gather_rows";
   static constexpr bool repeats = true;
-  double filled = 1;  // how much of n there is on average, for the cost
+  double filled = 1;  // average filled fraction of n, for the cost
   void fields(auto&& v) const {
     if (filled != 1) v("filled", filled);
   }
@@ -20,9 +20,9 @@ struct GatherRows {
   Cost cost(Types, Types outs) const { return {0, 2 * filled * double(outs[0].bytes())}; }
 };
 
-// rows [n,h], plan -> y [s,b,h]: the sum of a token's rows, in the order of its slots, in f32 at least and rounded
-// once; 0 without rows. Partial over ep, and over etp if the rows are. With `adds`, set by a pass, a last input of
-// y's type is added; tokens without rows get just that.
+// rows [n,h], plan -> y [s,b,h]: the sum of a token's rows, in the order of its slots. The sum is in f32 at least and
+// rounded once; 0 without rows. Partial over ep, and over etp if the rows are. With `adds`, set by a pass, a last input
+// of y's type is added. A token without rows gets only that.
 struct CombineRows {
   static constexpr std::string_view name = "combine_rows";
   bool adds = false;
@@ -50,7 +50,7 @@ struct GatherWeights {
   Cost cost(Types ins, Types outs) const { return {0, total_bytes(ins, outs)}; }
 };
 
-// dw [n], plan -> dp [s,b,k]: 0 for slots of other ranks' experts, so Partial over ep.
+// dw [n], plan -> dp [s,b,k]: 0 for slots of other ranks' experts, so it is Partial over ep.
 struct GatherWeightsGrad {
   static constexpr std::string_view name = "gather_weights_grad";
   std::vector<Type> infer(const InferArgs& a) const;

@@ -1,11 +1,11 @@
-// Transfers of a whole value to the host's memory and back, made by the pass offload-activations. A leaf on the host
-// holds it meanwhile.
+// Transfers of a whole value to host memory and back. The pass offload-activations adds them. A leaf on the host holds
+// the value in between.
 #pragma once
 #include "graph/builder.h"
 
 namespace megalith {
 
-// value, leaf -> value, which is then in the leaf. The leaf is no result; nodes that fetch it come later.
+// value, leaf -> value. The op also writes the value to the leaf, which is no result. Nodes that fetch it come later.
 struct HostStore {
   static constexpr std::string_view name = "host_store";
   int lane = 0;

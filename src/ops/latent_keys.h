@@ -1,8 +1,7 @@
-// Keys and values of multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): each head's key is its own part, made
-// from the latent, and the part that turns, which all heads share.
+// Keys and values of multi-head latent attention (DeepSeek-V2, arXiv 2405.04434). A head's key has two parts. One is
+// its own, and is made from the latent. The other is rotated, and all heads share it.
 //   kv [s,b,g,own + value], k_r [s,b,shared] -> k [s,b,g,own + shared], v [s,b,g,value]
-// Where ranks split the heads, k_r must be a copy on each: its gradient is a sum over heads, of which a rank has a
-// term.
+// If ranks split the heads, k_r must be Copy: its gradient is a sum over heads, and each rank has a term of it.
 #pragma once
 #include "graph/builder.h"
 

@@ -17,10 +17,10 @@ struct LayerNorm {
   std::vector<Alias> aliases() const { return {{0, 0}}; }
 };
 
-// dy, x, w, mean, rstd -> dx [..,h], dw [h], dc [h]. A pass may set the following. With `residual` another input of
-// dx's type is added to dx: the gradient of the residual stream past the norm. With `with_output` another result is y
-// again, to the bit, and a last input is c. With `bias` a last result is the sum of dx over all but its last letter,
-// in f32 at least: the gradient of a bias that was added to x.
+// dy, x, w, mean, rstd -> dx [..,h], dw [h], dc [h]. A pass may set three options. With `residual` an input of dx's
+// type is added to dx: the gradient of the residual stream past the norm. With `with_output` another result is y again,
+// to the bit, and the last input is c. With `bias` the last result is the sum of dx over all but its last letter, in
+// f32 at least: the gradient of a bias that was added to x.
 struct LayerNormGrad {
   static constexpr std::string_view name = "layer_norm_grad";
   std::string x = "sbh";

@@ -1,5 +1,5 @@
-// The loops that a spec over dense row-major tensors means, with each operand's stride, neighbours merged where memory
-// allows.
+// The loops of a spec over dense row-major tensors, with each operand's stride. Neighbouring loops are merged if the
+// memory order allows it.
 #pragma once
 #include <array>
 #include <string>
@@ -13,7 +13,7 @@ constexpr int kMaxOperands = 3;
 
 struct Loop {
   i64 n = 1;
-  std::array<i64, kMaxOperands> stride{};  // elements; 0 where the operand lacks the letter
+  std::array<i64, kMaxOperands> stride{};  // in elements; 0 if the operand lacks the letter
 };
 
 struct Lettered {
@@ -21,13 +21,13 @@ struct Lettered {
   Shape shape;
 };
 
-// Of dense row-major operands. The last operand's letters come first, in its order, then the others'. Letters of size 1
-// are left out; two loops become one where the inner one covers the outer one's stride in every operand.
+// The loops of dense row-major operands. The last operand's letters come first, in its order, then the other letters.
+// Letters of size 1 are left out. Two loops become one if the inner one covers the outer one's stride in every operand.
 std::vector<Loop> make_loops(const std::vector<Lettered>& operands);
 
 i64 size_of(const std::vector<Loop>& loops);  // the product of the sizes
 
-// The offsets of iteration `i` of the loops, the last loop fastest.
+// The offsets of iteration `i`, with the last loop fastest.
 std::array<i64, kMaxOperands> offsets(const std::vector<Loop>& loops, i64 i);
 
 }  // namespace megalith

@@ -1,19 +1,20 @@
-// A scaled loss in a step: what its backward starts from is multiplied, so that small gradients do not vanish in f16.
+// Loss scaling in a step: the initial cotangent of the loss is multiplied, so that small gradients do not vanish in
+// f16.
 #pragma once
 #include "quant/loss_scale.h"
 
 namespace megalith {
 
-// Gradients are those of scale * unit * the loss's sum. `unit` is a power of two near 1 / the tokens of a global batch:
-// so the scale is that of a mean loss, as Megatron's, and scaling rounds nothing.
+// Gradients are those of scale * unit * the sum of losses. `unit` is a power of two near 1 / (tokens of a global
+// batch). So `scale` is that of a mean loss, as in Megatron, and the scaling rounds nothing.
 struct LossScaling {
   quant::LossScaleRule rule{};
-  bool constant = false;  // the scale stays rule.initial
+  bool constant = false;  // the scale is always rule.initial
   double unit = 1;
   bool operator==(const LossScaling&) const = default;
 };
 
-// A loss scale as the device keeps it: a leaf [3] f64.
+// The layout of the device's loss scale: a leaf [3] f64.
 namespace loss_scale_state {
 constexpr int kScale = 0, kClean = 1, kLeft = 2, kSize = 3;
 

@@ -1,11 +1,11 @@
-// Ops of accumulation and update over many tensors at once, for backends with a high launch cost. Each equals a node
-// for every tensor. The pass multi-tensor makes them. Each tensor has its own shape and layout.
+// Ops of accumulation and update over many tensors at once, for backends with a high launch cost. Each op replaces one
+// node a tensor. The pass multi-tensor adds them. Each tensor has its own shape and layout.
 #pragma once
 #include "ops/update.h"
 
 namespace megalith {
 
-// acc + x, in place, or x alone as Accumulate has it. Inputs: acc, x for each -> acc for each.
+// acc + x in place, or only x, as in Accumulate. Inputs: acc, x for each -> acc for each.
 struct MultiAccumulate {
   static constexpr std::string_view name = "multi_accumulate";
   int tensors = 0;
@@ -17,7 +17,7 @@ struct MultiAccumulate {
   std::vector<Alias> aliases() const;
 };
 
-// x... -> [] f64: the sum of all their squares, one SumSquares after the other.
+// x... -> [] f64: the sum of all squares, added tensor by tensor as by several SumSquares.
 struct MultiSumSquares {
   static constexpr std::string_view name = "multi_sum_squares";
   std::vector<Type> infer(const InferArgs& a) const;
@@ -25,7 +25,7 @@ struct MultiSumSquares {
   Cost cost(Types ins, Types outs) const;
 };
 
-// Update on many parameters. Inputs: w, g, states, [copy] for each, then scalars, step_scalars_in -> w, states, [copy]
+// Update for many parameters. Inputs: w, g, states, [copy] for each, then scalars, step_scalars_in -> w, states, [copy]
 // for each.
 struct MultiUpdate {
   static constexpr std::string_view name = "multi_update";
@@ -41,7 +41,7 @@ struct MultiUpdate {
   int ins_each() const { return 2 + states_of(rule) + copy; }
   int outs_each() const { return 1 + states_of(rule) + copy; }
   Update one(int parameter, int ndim) const { return {rule, ndim, decay[size_t(parameter)], copy}; }
-  // The indices of the inputs of `one` among these.
+  // The indices of one parameter's inputs.
   std::vector<int> ins_of(int parameter) const;
 
   std::vector<Type> infer(const InferArgs& a) const;

@@ -1,16 +1,17 @@
-// Values as codes of 8 or 4 bits, a scale for each box (ops/boxes.h), and products of such codes. docs/fp8.md.
-//   amax               x -> [..] f32, for each box its largest |value|, as this rank knows it: Max over ranks that hold
-//                      other parts of the box. Infinite where a value is infinite or NaN.
+// Values as codes of 8 or 4 bits with one scale for each box (ops/boxes.h), and products of such codes. docs/fp8.md.
+//   amax               x -> [..] f32: the largest |value| of each box, as far as this rank knows it. Max over ranks
+//   that
+//                      hold other parts of the box. Infinite if a value is infinite or NaN.
 //   quantize           x, [amax], [state], [rows] -> codes of x's shape, scale_inv f32 of the grid of boxes. A value is
-//                      code * scale_inv. amax is that of x's tensor box, reduced over ranks. A box that has an infinite
-//                      value or NaN gets the scale_inv NaN: what is multiplied with it is NaN too, and the step is
-//                      skipped. (A code alone would hide an infinity.)
-//                      The same codes may come as the transpose of a matrix, alone or as the last result (CodeOrders).
-//                      With `gives_amax` no amax is read: x, state -> codes, scale_inv, amax of x's tensor box. What is
-//                      not finite gives the scale_inv NaN all the same.
-//   rotate_tokens      x [s, ..] -> x, each 16 neighbours along s rotated (quant/nvfp4.h); rounded to x's type
-//   quantized_product  x's codes and scale_inv, w's codes and scale_inv, [acc] -> y as Einsum's, in f32 sums
-// x is f32 or bf16, of tests f64. Codes are f8_e4m3, f8_e5m2, or u8: e2m1, one a byte.
+//                      code * scale_inv. amax is that of x's tensor box, reduced over ranks. If a box has an infinite
+//                      value or NaN, its scale_inv is NaN. So products with it are NaN too, and the step is skipped. (A
+//                      code alone would hide an infinity.)
+//                      The codes may also be transposed, alone or as the last result (CodeOrders). With `gives_amax`
+//                      no amax is read: x, state -> codes, scale_inv, amax of x's tensor box. Values that are not
+//                      finite give the scale_inv NaN here too.
+//   rotate_tokens      x [s, ..] -> x with each 16 neighbours along s rotated (quant/nvfp4.h), rounded to x's type
+//   quantized_product  x's codes and scale_inv, w's codes and scale_inv, [acc] -> y like Einsum's, with f32 sums
+// x is f32 or bf16, in tests also f64. Codes are f8_e4m3, f8_e5m2, or u8: e2m1, one a byte.
 #pragma once
 #include <algorithm>
 
@@ -25,19 +26,19 @@ constexpr DType dtype_of_codes(CodeFormat f) {
 }
 std::string_view name_of(CodeFormat f);
 
-// The inputs of a box's scale (quant/scale.h).
+// What a box's scale is computed from (quant/scale.h).
 enum class Scaling : u8 {
-  quotient,      // largest / amax, of the tensor: input amax
-  power_of_two,  // the same of the box, down to a power of two
+  quotient,      // largest / amax of the tensor: input amax
+  power_of_two,  // the same for the box, rounded down to a power of two
   mx,            // ue8m0 of the box
   nv,            // ue4m3 of the box, and a factor of the tensor: input amax
-  kept,          // element `at` of the input `state`; where that is 0, of the input amax, as `quotient`
+  kept,          // element `at` of the input `state`; if that is 0, `quotient` of the input amax
 };
 std::string_view name_of(Scaling s);
 constexpr bool reads_amax(Scaling s) { return s == Scaling::quotient || s == Scaling::nv || s == Scaling::kept; }
 
-// The orders in which Quantize writes codes. x is seen as a matrix [its first `split` dims, the rest]. A product
-// whose kernel needs the summed dims last reads the transpose: for x [s, b, h] with split 2 it is [h, s, b]. With
+// The order of the codes that Quantize writes. x is seen as a matrix [its first `split` dims, the rest]. A kernel whose
+// product needs the summed dims last reads the transpose: for x [s, b, h] with split 2 it is [h, s, b]. With
 // `by_sequence` it is [h, b, s], so the tokens of a sequence, and the numbers of a block of tokens, are consecutive.
 enum class CodeOrders : u8 {
   as_is,       // -> codes, scale_inv
@@ -46,11 +47,11 @@ enum class CodeOrders : u8 {
 };
 std::string_view name_of(CodeOrders o);
 
-// How codes are transposed: the first `split` dims move after the rest; two of them may also be swapped.
+// How codes are transposed: the first `split` dims move behind the rest; two of them may also be swapped.
 struct Turn {
   int split = 0;
   bool by_sequence = false;
-  // Of one thing a dim. back(): as it was before.
+  // Reorders a list with one element a dim. back(): the inverse.
   template <class List>
   List of(List x) const {
     if (by_sequence) std::swap(x[0], x[1]);
@@ -64,7 +65,7 @@ struct Turn {
     return x;
   }
 };
-// The type of such a transpose. turned_back: the type before.
+// The type of the transpose. turned_back: the type before.
 Type turned(Type x, Turn turn);
 Type turned_back(Type transpose, Turn turn);
 
@@ -82,15 +83,15 @@ struct Quantize {
   CodeFormat format = CodeFormat::e4m3;
   Scaling scaling = Scaling::quotient;
   Shape box;
-  i64 at = 0;  // of Scaling::kept
-  // To e2m1 by random bits, keyed by seed, the sample numbers in `rows`, which x's dim 1 runs over, and x's other
-  // global indices. Else to the nearest.
+  i64 at = 0;  // for Scaling::kept
+  // Rounds stochastically to e2m1. The random bits are keyed by the seed, the sample numbers in `rows` (along x's dim
+  // 1), and the global indices along the other dims. If false, rounds to nearest.
   bool stochastic = false;
   u64 seed = 0;
   CodeOrders orders = CodeOrders::as_is;
   int split = 0;  // of the transpose. scale_inv is always in x's order.
   bool by_sequence = false;
-  bool gives_amax = false;  // of Scaling::kept
+  bool gives_amax = false;  // for Scaling::kept
 
   Turn turn() const { return {split, by_sequence}; }
   bool takes_amax() const { return reads_amax(scaling) && !gives_amax; }
@@ -116,19 +117,18 @@ struct RotateTokens {
   Cost cost(Types ins, Types outs) const { return {5 * double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
-// As Einsum: with `accumulate` the fifth input is added to in place, or overwritten in a step's first micro-batch if
-// `starts`; with `plus` it is added.
+// As in Einsum: with `accumulate` the fifth input is the accumulator, added to in place, or overwritten in a step's
+// first micro-batch if `starts`. With `plus` the fifth input is added.
 struct QuantizedProduct {
   static constexpr std::string_view name = "quantized_product";
   std::string spec;
-  DType dtype = DType::f32;  // of y
+  DType dtype = DType::f32;  // type of y
   CodeFormat x_format = CodeFormat::e4m3, w_format = CodeFormat::e4m3;
   Shape x_box, w_box;
   bool accumulate = false, starts = false;
-  // The operand's codes are Quantize's transpose by this split; its box and scales have the order before it. 0: not
-  // transposed.
+  // Nonzero: the operand's codes are Quantize's transpose by this split. Its box and scales are still in x's order.
   int x_split = 0, w_split = 0;
-  bool by_sequence = false;  // both
+  bool by_sequence = false;  // for both operands
   bool plus = false;
   bool fast = false;  // a GPU may keep fewer bits of partial sums than f32 has
 
@@ -144,8 +144,8 @@ struct QuantizedProduct {
   }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
-  Cost cost(Types ins, Types outs) const;  // 2 flops a product
-  std::string spec_before() const;         // with the letters of operands that are no transposes
+  Cost cost(Types ins, Types outs) const;  // 2 flops a multiply-add
+  std::string spec_before() const;         // with the letters of the operands before they were transposed
   Turn x_turn() const { return {x_split, by_sequence}; }
   Turn w_turn() const { return {w_split, by_sequence}; }
   std::vector<Alias> aliases() const {

@@ -1,4 +1,4 @@
-// y = a / b of numbers; 0 where b is 0.
+// y = a / b for single numbers; 0 if b is 0.
 #pragma once
 #include "graph/relayout_op.h"
 

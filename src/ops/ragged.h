@@ -1,9 +1,9 @@
-// Rows of experts. A token's row is on the rank of its expert, so only the data determine a rank's number of rows. A
-// ragged value [n,...] has the largest possible number: n = S B min(k, E / ep) ep. Of these a rank holds W = min(k, E
-// / ep) x the tokens of its ep x etp group. The first `ends[last]` rows exist, sorted by expert; the others are never
+// Rows of experts. A token's row is on the rank of its expert, so the number of rows on a rank depends on the data. A
+// ragged value [n,...] has the maximum possible size: n = S B min(k, E / ep) ep. A rank holds room for W = min(k, E /
+// ep) x (tokens of its ep x etp group) rows. The first `ends[last]` rows exist, sorted by expert; the others are never
 // read or written.
 //
-// Its dim n is split, in Order::ragged, over the axes of edp that split the tokens, and over ep. The rule of letters
+// Dim n is split, in Order::ragged, over ep and over the axes of edp that split the tokens. The layout rule
 // (mesh/rule.h) sees two letters: "n", rows of the tokens of a group, and "e", rows of an expert. So a product
 // "nh,efh->nf" has the rule "enh,efh,ne->enf". The functions here convert types to such letters and back.
 // docs/layouts.md, section 9.
@@ -17,22 +17,22 @@ struct ExpertPlan {
   Value ends;         // [d,e] i32
   Value source;       // [n] i32
   Value slots;        // [x,s,b,k] i32
-  double filled = 1;  // how much of n there is on average, for the cost
+  double filled = 1;  // average filled fraction of n, for the cost
 };
 
-// As letters; n and e are their sizes there.
+// The type with letters: n and e have their sizes there.
 Type rows_as_letters(const Type& rows, i64 e);           // [n,...] -> "en..."
 Type tokens_as_letters(const Type& x, i64 n);            // [s,b,...] -> "n..."
 Type ends_as_letters(const Type& ends, i64 n);           // [d,e] -> "ne"
 Type slots_as_letters(const Type& slots, i64 e, i64 n);  // [x,s,b,k] -> "enk"
-// And back.
+// The inverse.
 Type rows_of_letters(Type t);                              // "en..." -> [n,...]
 Type tokens_of_letters(const Type& t, const Type& slots);  // "n..." -> [s,b,...], in the layout of the slots' tokens
 
-// The ragged split of n over the axes of edp that split the tokens of x [s,b,...], in the order of that.
+// The ragged split of n over the axes of edp that split the tokens of x [s,b,...], in their order.
 AxisList ragged_tokens(const Layout& x);
 
-// By the rule of letters, of types that are letters.
+// Infers types by the layout rule. All types have letters.
 std::vector<Type> infer_letters(const LayoutRule& rule, const InferArgs& a, std::vector<Type> ins,
                                 const std::vector<DType>& dtypes);
 

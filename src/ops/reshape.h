@@ -1,4 +1,4 @@
-// Merges or splits neighbouring dims: spec "sb(gd)->sbgd", with the sizes of the letters in brackets.
+// Merges or splits neighbouring dims: spec "sb(gd)->sbgd", with the sizes of the letters in parentheses.
 #pragma once
 #include "graph/builder.h"
 

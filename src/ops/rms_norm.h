@@ -17,10 +17,10 @@ struct RmsNorm {
   std::vector<Alias> aliases() const { return {{0, 0}}; }
 };
 
-// dy, x, w, rstd -> dx [..,h], dw [h]. A pass may set the following. With `residual` the last input, of dx's type, is
-// added to dx: the gradient of the residual stream past the norm. With `with_output` another result is y again, to
-// the bit. With `bias` a last result is the sum of dx over all but its last letter, in f32 at least: the gradient of
-// a bias that was added to x.
+// dy, x, w, rstd -> dx [..,h], dw [h]. A pass may set three options. With `residual` the last input, of dx's type, is
+// added to dx: the gradient of the residual stream past the norm. With `with_output` another result is y again, to the
+// bit. With `bias` the last result is the sum of dx over all but its last letter, in f32 at least: the gradient of a
+// bias that was added to x.
 struct RmsNormGrad {
   static constexpr std::string_view name = "rms_norm_grad";
   std::string x = "sbh";

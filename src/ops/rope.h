@@ -1,6 +1,6 @@
-// Rotary position embedding (Su et al. 2021): for i < n/2 a pair turns by position * freq_i; the other dims pass. The
-// pair is (x_{f+i}, x_{f+i+n/2}), or (x_{f+2i}, x_{f+2i+1}) if interleaved; f dims pass before them. The angle comes
-// from the global position, or from an i32 input positions [s,b]. x [s,b,..,d].
+// Rotary position embedding (Su et al. 2021). For i < n/2 a pair is rotated by position * freq_i; other dims do not
+// change. The pair is (x_{f+i}, x_{f+i+n/2}), or (x_{f+2i}, x_{f+2i+1}) if interleaved; the first f dims do not change.
+// The angle follows from the global position, or from an i32 input positions [s,b]. x [s,b,..,d].
 #pragma once
 #include "graph/builder.h"
 #include "ops/rope_scaling.h"
@@ -9,12 +9,12 @@ namespace megalith {
 
 struct RopeFrequencies {
   double base = 10000;
-  i64 dims = 0;                         // n: how many of the d dims turn; even
+  i64 dims = 0;                         // n: number of the d dims that are rotated; even
   i64 width = 0;                        // exponents are 2i / width; 0: n. Odd where n was rounded up
   double position_scale = 1;            // positions are divided by it
   RopeScaling scaling = {};             // resolved
-  i64 length = 0;                       // of the sequence, by which dynamic and longrope go
-  std::vector<double> inverse() const;  // n/2 numbers: radians a position
+  i64 length = 0;                       // sequence length, which dynamic and longrope depend on
+  std::vector<double> inverse() const;  // n/2 frequencies, in radians a position
   double amplitude() const { return scaling.amplitude(); }
 };
 
@@ -22,10 +22,10 @@ struct Rope {
   static constexpr std::string_view name = "rope";
   std::string x = "sbgrd";
   RopeFrequencies freq;
-  int sign = 1;            // -1 turns back: the gradient
+  int sign = 1;            // -1 rotates back: the gradient
   bool positions = false;  // a second input holds them
-  i64 heads = 0;           // of the dim before the last: only the first ones turn, the others pass; 0: all turn
-  i64 first = 0;           // f: dims that pass before those that turn
+  i64 heads = 0;           // along the dim before the last: only the first ones are rotated; 0: all
+  i64 first = 0;           // f: dims before the rotated ones
   bool interleaved = false;
   void fields(auto&& v) const {
     v("x", x), v("base", freq.base), v("dims", freq.dims), v("sign", sign);

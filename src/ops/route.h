@@ -1,13 +1,13 @@
-// Which experts a token goes to, and with what weight. Sources: Shazeer 2017 (softmax of the top k), Fedus 2021
-// (softmax before it), DeepSeek-V3 2024 (sigmoid, bias in the choice, groups); settings are Megatron Core's.
+// The experts of each token and their weights. Sources: Shazeer 2017 (softmax over the top k), Fedus 2021 (softmax
+// before the choice), DeepSeek-V3 2024 (sigmoid, bias in the choice, groups). Settings are Megatron Core's.
 //   z [s,b,e], [bias [e]], [by [s,b,e]] -> p [s,b,k], choice [s,b,k] i32
-// Scores s of z (ops/router_score.h). A token's choice is the k experts of the largest s + bias, or of the largest `by`
-// where that is given; experts in ascending order; of equal ones the lower comes first. With groups, which are equal
-// runs of experts, only experts of `group_topk` groups are chosen: of those with the largest sums of their `group_best`
-// largest s + bias. The weights are
+// Scores s follow from z (ops/router_score.h). A token chooses the k experts with the largest s + bias, or with the
+// largest `by` if that is given. The chosen experts are in ascending order; of equal ones the lower is chosen. Groups
+// are equal runs of experts. With groups only experts of the best `group_topk` groups are chosen. The score of a group
+// is the sum of its `group_best` largest s + bias. The weights are
 //   softmax                       the softmax of the k chosen logits
 //   softmax with pre_softmax      s, not divided again
-//   sigmoid, sqrtsoftplus         s over the sum of the k chosen (+ 1e-20); s itself where k is 1
+//   sigmoid, sqrtsoftplus         s over the sum of the k chosen (+ 1e-20); s itself if k is 1
 // times `scaling`. Neither bias nor `by` enters p or has a gradient.
 #pragma once
 #include "graph/builder.h"
@@ -21,7 +21,7 @@ struct RouteSpec {
   i64 topk = 1;
   i64 groups = 0, group_topk = 0, group_best = 0;  // groups 0: none
   double scaling = 1;
-  bool bias = false, by = false;  // which inputs there are; not both
+  bool bias = false, by = false;  // which inputs exist; not both
 
   void fields(auto&& v) const {
     v("score", name_of(score)), v("pre_softmax", pre_softmax), v("topk", topk);
@@ -30,7 +30,7 @@ struct RouteSpec {
     if (bias) v("bias", bias);
     if (by) v("by", by);
   }
-  // Error if these settings do not fit `experts`.
+  // Error if these settings do not fit this number of experts.
   void check_experts(i64 experts) const;
 };
 

@@ -1,8 +1,8 @@
-// Random numbers in a router. They are keyed by the seed, the sample number of a row, and the other global indices, as
-// dropout's. So each layout draws the same. rows [b]: the sample number of each row.
-//   jitter       x [s,b,h], rows -> x times a number of [1 - eps, 1 + eps) (Fedus 2021)
-//   fake_logits  z [s,b,e], rows -> numbers of [-1, 1), or with `add` z + add times a normal number of each expert. z's
-//                gradient is the result's: a router with random choices still learns.
+// Random numbers in a router. Like those of dropout they are keyed by the seed, a row's sample number, and the other
+// global indices. So they are the same under every layout. rows [b]: the sample number of each row.
+//   jitter       x [s,b,h], rows -> x times a number in [1 - eps, 1 + eps) (Fedus 2021)
+//   fake_logits  z [s,b,e], rows -> numbers in [-1, 1); with `add` z + add times one normal number for each expert. The
+//                gradient of z is that of the result, so a router with random choices still learns.
 #pragma once
 #include "graph/builder.h"
 
@@ -11,7 +11,7 @@ namespace megalith {
 struct Jitter {
   static constexpr std::string_view name = "jitter";
   double eps = 0;
-  u64 seed = 0;  // of the layer and of the run
+  u64 seed = 0;  // depends on the layer and the run
   void fields(auto&& v) const { v("eps", eps), v("seed", seed); }
   LayoutRule rule() const { return {.spec = "sbh,b->sbh", .linear = {{0}}}; }
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const {
@@ -23,7 +23,7 @@ struct Jitter {
 
 struct FakeLogits {
   static constexpr std::string_view name = "fake_logits";
-  double add = 0;  // 0: the numbers alone
+  double add = 0;  // 0: only the random numbers
   u64 seed = 0;
   void fields(auto&& v) const { v("add", add), v("seed", seed); }
   LayoutRule rule() const { return {.spec = "sbe,b->sbe"}; }

@@ -14,9 +14,9 @@ constexpr std::string_view name_of(RouterScore s) {
   return names[int(s)];
 }
 
-constexpr double kScoreSumEps = 1e-20;  // that is added to a sum of scores before it divides
+constexpr double kScoreSumEps = 1e-20;  // is added to a sum of scores before a division by it
 
-// The scores of one logit alone. A: float or double. Callable from device code.
+// The score of one logit. A: float or double. Callable from device code.
 template <class A>
 constexpr A sigmoid_of(A z) {
   const A e = std::exp(z < A(0) ? z : -z);
@@ -28,7 +28,7 @@ constexpr A score_of(RouterScore kind, A z) {
   const A above = z < A(0) ? A(0) : z;
   return std::sqrt(above + std::log1p(std::exp(z < A(0) ? z : -z)));
 }
-// Its derivative, for s = score_of(z). If s underflows to 0, so does the derivative.
+// The derivative, for s = score_of(z). If s underflows to 0, so does the derivative.
 template <class A>
 constexpr A slope_of(RouterScore kind, A z, A s) {
   if (kind == RouterScore::sigmoid) return s * sigmoid_of(-z);

@@ -1,7 +1,7 @@
 // Inputs of a router's losses.
 //   router_scores   z [s,b,e] -> q [s,b,e]: softmax, or the scores (ops/router_score.h) over the sum of all experts'
-//                   (+ 1e-20)
-//   expert_map      choice [s,b,k] -> m [s,b,e]: 1 where an expert is chosen; ids below 0 choose none
+//                   scores (+ 1e-20)
+//   expert_map      choice [s,b,k] -> m [s,b,e]: 1 for chosen experts; ids below 0 choose none
 //   log_sum_exp     z [s,b,e] -> [s,b]: log of the sum of e^z
 #pragma once
 #include "graph/builder.h"

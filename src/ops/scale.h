@@ -1,4 +1,4 @@
-// y = k * x, and y = x in another element type.
+// y = k * x, also with another element type of y.
 #pragma once
 #include "graph/relayout_op.h"
 

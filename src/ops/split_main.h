@@ -4,7 +4,7 @@
 
 namespace megalith {
 
-// Splits f32 values, in place. Inputs: x, bf16_half, and with `low_half` low_half -> bf16_half, (low_half), which are
+// Splits f32 values, in place. Inputs: x, bf16_half, and with `low_half` low_half -> bf16_half, (low_half). These are
 // bf16 and u16. Without `low_half` the first may be f16.
 struct SplitMain {
   static constexpr std::string_view name = "split_main";

@@ -1,9 +1,9 @@
-// Update of state in the host's memory (--optimizer-cpu-offload): a window of it is fetched, updated on the device,
-// and stored. The pass stream-state makes these ops from Update.
+// Update of state in host memory (--optimizer-cpu-offload). A window of the state is fetched, updated on the device and
+// stored. The pass stream-state replaces Update by these ops.
 //
-// A window holds the state of some ranges of parameters: [main weights |] the rule's states, each in its stored type.
-// Its type is [t, n], with the first one's dtype. t runs over the ranks that hold different parts, n over one rank's
-// memory.
+// A window holds the state of some ranges of parameters: [main weights |] the states of the optimizer's rule, each in
+// its stored type. Its type is [t, n], with the dtype of the first one. t runs over the ranks that hold different
+// parts, n over one rank's memory.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,22 +12,22 @@
 
 namespace megalith {
 
-struct Stretch {  // elements of a rank's memory of a leaf
+struct Stretch {  // a range of elements of a leaf in a rank's memory
   i64 begin, count;
 };
 
 struct Window {
-  std::vector<DType> types;  // of what each stretch has on the host: main weights, perhaps, and the rule's states
+  std::vector<DType> types;  // types on the host, the same for all stretches: [main weights,] the rule's states
   std::vector<Stretch> stretches;
 
-  static constexpr i64 kAlignment = 64;  // elements: 128 bytes or more; of places, and where stretches are cut
+  static constexpr i64 kAlignment = 64;  // elements, at least 128 bytes; of offsets, and of ends of stretches
   int states() const { return int(types.size()); }
-  i64 place(size_t stretch, int state) const;  // bytes from the window's begin
+  i64 place(size_t stretch, int state) const;  // bytes from the begin of the window
   i64 bytes() const { return place(stretches.size(), 0); }
   std::string text() const;  // "3 x 0+4096 128+64"; of several types "f32 bf16 bf16 x 0+4096 128+64"
-  // Of the window over leaves like this one.
+  // The type of the window over leaves like this one.
   Type type(const Mesh& mesh, const Type& leaf) const;
-  // Error unless the leaves, states() of each stretch, can be cut as the stretches say.
+  // Error unless the leaves, states() of each stretch, can be cut into these stretches.
   void check_leaves(const Mesh& mesh, Types leaves) const;
 };
 
@@ -42,8 +42,8 @@ struct FetchState {
   Cost cost(Types, Types outs) const { return {0, total_bytes({}, outs)}; }
 };
 
-// window, leaves -> window, which is in the leaves then. They are no results: windows over other stretches of the same
-// leaves may be on their way too.
+// window, leaves -> window. The op also writes the leaves, which are no results: windows over other stretches of the
+// same leaves may be in transfer at the same time.
 struct StoreState {
   static constexpr std::string_view name = "store_state";
   int lane = 0;
@@ -55,9 +55,9 @@ struct StoreState {
   std::vector<Alias> aliases() const { return {{.out = 0, .in = 0, .view = true}}; }
 };
 
-// Update on a window. Inputs: window, scalars, step_scalars_in, then of each stretch's parameter the whole gradient and
-// the whole weights: their copy in compute precision, or, where the window has no main weights, those -> window,
-// weights; all updated in place.
+// Update on a window. Inputs: window, scalars, step_scalars_in, then for each stretch's parameter the whole gradient
+// and the whole weights -> window, weights, all updated in place. `weights` is the copy in compute precision if the
+// window has main weights; otherwise the weights themselves.
 struct WindowUpdate {
   static constexpr std::string_view name = "window_update";
   UpdateRule rule;

@@ -1,5 +1,5 @@
-// Sum over the letters that the result lacks, "sbh->h", and its gradient, the broadcast "h,sbh->sbh" (its second
-// input only gives the type).
+// Sum over the letters that the result lacks, "sbh->h". Its gradient is the broadcast "h,sbh->sbh", whose second input
+// only gives the type.
 #pragma once
 #include "graph/builder.h"
 
@@ -16,7 +16,7 @@ struct Sum {
   Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
-// The type of the sum of x (of these letters) over all but its last letter, in f32 at least.
+// The type of the sum of x (with these letters) over all but its last letter, in f32 at least.
 Type sum_of_rows(const Mesh& mesh, const std::string& letters, const Type& x);
 
 struct Broadcast {

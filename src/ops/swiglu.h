@@ -1,6 +1,6 @@
-// y = act(gate) * up (Shazeer 2020), act: silu(x) = x * logistic(x), GELU's tanh approximation, or quick_gelu(x) = x *
-// logistic(1.702 x). x [s,b,2,f] holds gate, then up -> y [s,b,f]. The 2 is a dim of its own, so a split of f cuts both
-// alike.
+// y = act(gate) * up (Shazeer 2020). act: silu(x) = x * logistic(x), GELU's tanh approximation, or quick_gelu(x) = x *
+// logistic(1.702 x). x [s,b,2,f] holds gate, then up -> y [s,b,f]. The 2 is a separate dim, so a split of f cuts both
+// equally.
 #pragma once
 #include "graph/builder.h"
 

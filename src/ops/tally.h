@@ -1,6 +1,6 @@
-// Numbers of many places of a step, side by side in one vector.
-//   add_into   sums [n] f64, x [..] f32 or f64 -> sums, in place: x's elements are added from `at` on, or written there
-//              in a step's first micro-batch
+// Collects numbers from many places of a step in one vector.
+//   add_into   sums [n] f64, x [..] f32 or f64 -> sums, in place: x's elements are added from element `at` on, or
+//              overwrite it in a step's first micro-batch
 //   read_from  sums [n] f64 -> [size] f32: the elements from `at` on
 #pragma once
 #include "graph/relayout_op.h"

@@ -1,5 +1,5 @@
-// y = x * logistic(g), or x * g: x [s,b,h], g [s,b,o] in f32 at the least, one number a token (o = 1) -> y [s,b,h].
-// (Qwen 2's gate of the shared expert; Llama 4's weights of what experts get.)
+// y = x * logistic(g), or x * g: x [s,b,h], g [s,b,o] in f32 at least, with one number a token (o = 1) -> y [s,b,h].
+// Qwen 2 gates the shared expert with it; Llama 4 weights the inputs of experts.
 #pragma once
 #include "graph/builder.h"
 
@@ -15,7 +15,7 @@ struct TokenGate {
   std::vector<Alias> aliases() const { return {{0, 0}}; }
 };
 
-// dy, x, g -> dx, dg (sums over h, in f32 at the least).
+// dy, x, g -> dx, dg (sums over h, in f32 at least).
 struct TokenGateGrad {
   static constexpr std::string_view name = "token_gate_grad";
   bool logistic = true;

@@ -1,4 +1,4 @@
-// Ops of the step's end: gradient accumulation over micro-batches, the gradient norm, and the optimizers. None has a
+// Ops at the end of a step: gradient accumulation over micro-batches, the gradient norm, and the optimizers. None has a
 // gradient.
 #pragma once
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace megalith {
 
-// acc + x, in place; x alone in a step's first micro-batch if `starts`. Both of one type: a float, or i32 without
+// acc + x, in place; only x in a step's first micro-batch if `starts`. Both have one type: a float, or i32 without
 // `starts`.
 struct Accumulate {
   static constexpr std::string_view name = "accumulate";
@@ -24,8 +24,8 @@ struct Accumulate {
   std::vector<Alias> aliases() const { return {{0, 0, true}}; }
 };
 
-// The sum of all squares, in f64. x, and with `marks` those of its rows (EmbeddingGrad), which alone are read; or, with
-// `rest`, bf16 and what that lacks of f32 (base/split_float.h) -> []
+// The sum of all squares, in f64 -> []. With `marks` only marked rows of x are read (EmbeddingGrad). With `rest` the
+// inputs are bf16 weights and their low halves (base/split_float.h).
 struct SumSquares {
   static constexpr std::string_view name = "sum_squares";
   int ndim = 0;
@@ -40,11 +40,11 @@ struct SumSquares {
   }
   std::vector<DType> dtypes(Types ins) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
-  // With marks that of all rows: an upper bound.
+  // With marks the cost of all rows: an upper bound.
   Cost cost(Types ins, Types outs) const { return {2.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
-// How many elements are not 0, in f64. x -> []
+// The number of elements that are not 0, in f64. x -> []
 struct CountNonzeros {
   static constexpr std::string_view name = "count_nonzeros";
   int ndim = 0;
@@ -55,10 +55,10 @@ struct CountNonzeros {
   Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
-// The decisions of a step from three sums over the whole global batch. squares [] f64 of the summed gradients, loss
-// [] and tokens [] -> [4] f64: the mean loss; the gradient norm (of the mean loss); the factor of each gradient, with
-// clipping; 1 if the step counts, or 0 if loss or norm are not finite. Means divide by at least one token, so without
-// tokens loss and norm are 0. Clipping as torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)). With
+// The decisions of a step, from three sums over the whole global batch. Inputs: squares [] f64 of the summed gradients,
+// loss [] and tokens [] -> [4] f64: the mean loss; the gradient norm (of the mean loss); the factor of each gradient,
+// with clipping; 1 if the step counts, 0 if loss or norm is not finite. Means divide by at least one token, so without
+// tokens loss and norm are 0. Clipping is that of torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)). With
 // `scaling` the gradients are those of a scaled loss. The last input is then the loss scale's state [3] f64. A second
 // result, in place, is that state for the next step. Norm and factor are without the scale.
 struct StepScalars {
@@ -82,13 +82,13 @@ namespace step_scalar {
 constexpr int kLoss = 0, kGradNorm = 1, kFactor = 2, kCounts = 3, kSize = 4;
 }
 
-// One step of an optimizer's rule (ops/update_rules.h), in place, on one parameter. Inputs: w, g, the rule's states,
+// One step of an optimizer's rule (ops/update_rules.h) on one parameter, in place. Inputs: w, g, the rule's states,
 // scalars [4] (above), step_scalars_in f64 (below), and with `copy` the parameter in compute precision -> w, states,
-// (copy). All but the copy is f64; or w is f32, and g and each state f32 or bf16. Then arithmetic is in f32, and new
-// states are rounded to nearest even after it. If w is u16, it holds the low 16 bits of the f32 weight; the high 16
-// bits are in the bf16 weight. The op reads both (base/split_float.h; as Apex's "store param remainders"). With
-// `marks`, the last input, g is read in marked rows alone, and 0 in the others (EmbeddingGrad). Nothing changes if the
-// step does not count.
+// (copy). Either all but the copy is f64; or w is f32, and g and each state f32 or bf16. Then arithmetic is f32, and
+// new states are rounded to nearest even. If w is u16, it holds the low 16 bits of the f32 weight; the high 16 bits are
+// in the bf16 weight. The op reads both (base/split_float.h; as Apex's "store param remainders"). With `marks`, the
+// last input, g is read only in marked rows, and is 0 in the others (EmbeddingGrad). Nothing changes if the step does
+// not count.
 struct Update {
   static constexpr std::string_view name = "update";
   UpdateRule rule;

@@ -1,8 +1,8 @@
-// How each optimizer moves one weight: a formula, written once for all backends.
+// The formula by which each optimizer changes one weight, written once for all backends.
 //
-// A rule is a struct of numbers with a name, the count of its states (tensors beside the weights), and a Step: the
-// rule's numbers in one optimizer step, which updates one weight and its states. Backends instantiate Step over the
-// list at the end of this file. Functions are constexpr, so that CUDA code may call them. M is the backend's
+// A rule is a struct with settings, a name, the number of its states (tensors beside the weights), and a Step. Step
+// holds the rule's numbers in one optimizer step, and updates one weight and its states. Backends instantiate Step over
+// the list at the end of this file. Functions are constexpr, so that CUDA code may call them. M is the backend's
 // arithmetic:
 //   M::Number; M::fma(a, b, c) = a b + c; M::products(a, b, c, d) = a b + c d; M::over(a, b) = a / b; M::root(x)
 #pragma once
@@ -14,9 +14,9 @@ namespace megalith {
 
 // The step's decisions, and the numbers that the host wrote for it.
 struct StepNumbers {
-  double factor;        // that the gradient is multiplied by
+  double factor;        // factor of the gradient
   double lr;            // learning rate
-  double weight_decay;  // 0 for a parameter without
+  double weight_decay;  // 0 for a parameter without decay
   const double* own;    // the optimizer's own scalars
 };
 
@@ -109,13 +109,13 @@ struct Lion {
       S& m = state[0];
       g *= factor;
       const S mean = M::products(beta1, m, rest1, g);
-      w = M::fma(w, keep, mean > 0 ? -rate : mean < 0 ? rate : S(0) * mean);  // of NaN: NaN
+      w = M::fma(w, keep, mean > 0 ? -rate : mean < 0 ? rate : S(0) * mean);  // NaN stays NaN
       m = M::products(beta2, m, rest2, g);
     }
   };
 };
 
-// A mean of gradients in the place of the weights: m = b m + (1 - b) g
+// A mean of gradients, stored in place of the weights: m = b m + (1 - b) g
 struct Mean {
   static constexpr std::string_view name = "mean";
   static constexpr int kStates = 0;
@@ -134,7 +134,7 @@ struct Mean {
   };
 };
 
-// Descends along a direction that was computed from the gradient: w *= 1 - lr * wd;  w -= lr * scale * g
+// Descent along a direction that was computed from the gradient: w *= 1 - lr * wd;  w -= lr * scale * g
 struct Descent {
   static constexpr std::string_view name = "descent";
   static constexpr int kStates = 0;

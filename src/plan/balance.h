@@ -1,5 +1,5 @@
-// How layers are shared out over pipeline stages by what they cost, measured or estimated. The embedding belongs to the
-// first part, head and loss to the last.
+// Divides layers among pipeline stages by cost, which is measured or estimated. The embedding belongs to the first
+// part, head and loss to the last.
 #pragma once
 #include <vector>
 

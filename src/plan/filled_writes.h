@@ -1,5 +1,5 @@
-// Of an interpreter that moves what is written through memory of its own: a caller puts bytes there itself, so they
-// are copied once less.
+// For interpreters that write leaves through a staging buffer. The caller puts bytes directly into that buffer, which
+// saves one copy.
 #pragma once
 #include <functional>
 
@@ -9,12 +9,12 @@ namespace megalith {
 
 class FilledWrites {
  public:
-  static constexpr i64 kMost = i64{2} << 20;  // bytes of one write: fewer at a time leave the device waiting
+  static constexpr i64 kMost = i64{2} << 20;  // maximum bytes of one write; smaller writes leave the device idle
 
   virtual ~FilledWrites() = default;
   using Put = std::function<void(std::byte* to)>;
-  // As Interpreter::write_part() of the `bytes` that `put` writes. What `put` throws goes to the caller; then the leaf
-  // stays as it was.
+  // Like Interpreter::write_part(), for the `bytes` that `put` writes. If `put` throws, the exception goes to the
+  // caller, and the leaf does not change.
   virtual void fill_part(const Leaf& leaf, i64 begin, i64 bytes, const Put& put) = 0;
 };
 

@@ -11,14 +11,14 @@ struct InstructionPlace {
   explicit operator bool() const { return program >= 0; }
 };
 
-// By program and instruction: for a Wait, the relayout that it ends; empty for others. The relayout started earlier in
+// By program and instruction: for a Wait the relayout that it ends; empty for others. The relayout started earlier in
 // the same program, or writes the leaf that the Wait reads. Error if a Wait has no relayout, or a relayout on a lane
 // has no Wait.
 std::vector<std::vector<InstructionPlace>> origins_of_waits(const Plan& plan);
 
-bool runs(const ProgramSpec& program, const Node& node);  // whether it is one of the program's
+bool runs(const ProgramSpec& program, const Node& node);  // whether the node is one of the program's
 
-// Relayouts on lanes that the program does not end itself, by their results. They read and write leaves.
+// Relayouts on lanes that this program starts and does not end, by their results. They read and write leaves.
 std::map<Value, const Node*> left_open(const ProgramSpec& program);
 
 }  // namespace megalith

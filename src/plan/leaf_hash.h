@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// Of an interpreter whose device makes the hashes where the leaves are.
+// An interpreter whose device computes the hashes, so that leaves are not copied to the host.
 class HashesLeaves {
  public:
   virtual ~HashesLeaves() = default;
@@ -16,10 +16,10 @@ class HashesLeaves {
   virtual std::vector<u64> hash(std::span<const Leaf* const> leaves) = 0;
 };
 
-// Of the block that the rank at `coord` holds, by the host.
+// The hash of the block that the rank at `coord` holds, computed by the host.
 u64 hash_block(const Type& type, const Mesh& mesh, const Coord& coord, const std::byte* block);
 
-// Of leaves of the plan that the interpreter runs for this rank.
+// Hashes of leaves of the plan that the interpreter runs for this rank.
 std::vector<u64> hash_leaves(Interpreter& interpreter, const Mesh& mesh, const Coord& coord,
                              std::span<const Leaf* const> leaves);
 

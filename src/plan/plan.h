@@ -11,11 +11,12 @@
 
 namespace megalith {
 
-constexpr i64 kAlignment = 256;  // bytes, of every buffer: what GPU libraries ask for
+constexpr i64 kAlignment = 256;  // bytes; GPU libraries require it of every buffer
 constexpr i64 align_up(i64 bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// State that lives from run to run: parameters, gradients, optimizer state, inputs, scalars, and what a pipeline stage
-// keeps for the backward. Offsets are bytes in the arena; of a leaf on the host, in an arena of the host's memory.
+// State that lives from run to run: parameters, gradients, optimizer state, inputs, scalars, and the values that a
+// pipeline stage keeps for the backward. Offsets are bytes in the arena. A leaf on the host has its offset in the
+// host's arena.
 struct Leaf {
   std::string name;
   Type type;  // logical
@@ -23,7 +24,7 @@ struct Leaf {
   i64 bytes = 0, offset = 0;  // of one rank
   int slots = 1;              // number of consecutive copies; each run of a program gets the one to use
   int bucket = -1;            // the leaf that contains it
-  bool host = false;          // it is in the host's memory, if the device has its own
+  bool host = false;          // whether it is in host memory, if the device has its own
   i64 stride() const { return align_up(bytes); }  // from one copy to the next
 };
 
@@ -57,19 +58,19 @@ struct Plan {
   std::vector<Program> programs;
   i64 leaf_bytes = 0;  // all leaves; activations start here
   i64 arena_bytes = 0;
-  i64 host_bytes = 0;  // of the host's arena
+  i64 host_bytes = 0;  // size of the host's arena
 
   const Leaf& leaf(const std::string& name) const;        // also of a packed parameter; Error if there is none
   const Leaf* find_leaf(const std::string& name) const;   // nullptr if there is none
   const Program& program(const std::string& name) const;  // Error if there is none
   int index_of(const std::string& name) const;            // likewise
   const Program* find_program(const std::string& name) const;
-  i64 bytes(Role role, bool host = false) const;  // of the leaves of this role, all slots
+  i64 bytes(Role role, bool host = false) const;  // all leaves of this role, all slots
   bool on_host(const Buffer& b) const { return b.leaf >= 0 && leaves[size_t(b.leaf)].host; }
-  i64 slot_stride(const Buffer& b) const;  // from one slot to the next; 0: there is one
+  i64 slot_stride(const Buffer& b) const;  // bytes from one slot to the next; 0: there is only one
 };
 
-std::string print(const Plan& p);         // every instruction with its buffers' places
+std::string print(const Plan& p);         // every instruction with the offsets of its buffers
 std::string memory_table(const Plan& p);  // bytes per category
 void verify(const Plan& p);               // live buffers do not overlap, all are inside, ins are defined before use
 
@@ -87,7 +88,7 @@ struct ProgramSpec {
 };
 
 // Lays out the memory of all programs in one arena: leaves once by name, then each program's temporaries, which share
-// one region. `workspace`: from the backend: bytes that an instruction needs besides its buffers.
+// one region. `workspace`: the backend's function for the bytes that an instruction needs besides its buffers.
 Plan plan_memory(const Mesh& mesh, const std::vector<ProgramSpec>& programs,
                  const std::function<i64(const Graph&, const Node&)>& workspace);
 

@@ -22,7 +22,7 @@ class RunWatch {
   virtual void step_repeats() {}  // the next runs repeat those of the last step
 };
 
-// Several that look one after another.
+// Several watches, called one after another.
 class RunWatches final : public RunWatch {
  public:
   void add(RunWatch* watch) { all_.push_back(watch); }

@@ -30,7 +30,7 @@ struct ScheduleSpec {
   int stages = 1, chunks = 1,
       micro_batches = 1;       // ranks along the pipeline, virtual stages a rank, a step's micro-batches
   int group = 0;               // chunks > 1: contiguous micro-batches of a chunk before the next chunk; 0: stages
-  bool split_weights = false;  // weight gradients are tasks of their own (zero-bubble)
+  bool split_weights = false;  // weight gradients are separate tasks (zero-bubble)
 
   int group_or_default() const { return group ? group : stages; }
 };
@@ -45,8 +45,8 @@ void check_schedule(const ScheduleSpec& spec);
 // fill the end of the step.
 TaskList schedule(const ScheduleSpec& spec, int stage);
 
-// A rank's forwards in their order, the same on every stage: groups of micro-batches, each through all chunks. By
-// themselves they are an evaluation, of any number of micro-batches.
+// A rank's forwards in order, the same on every stage: groups of micro-batches, each through all chunks. Alone they are
+// the schedule of an evaluation, with any number of micro-batches.
 TaskList forwards(const ScheduleSpec& spec);
 
 // The task that computes this task's input, or takes its output: of the same kind and micro-batch. None at the ends

@@ -11,20 +11,20 @@
 
 namespace megalith {
 
-// The layers that a layout has, or must have.
+// The number of layers that a layout has, or must have.
 struct DrawnLayers {
-  i64 layers = 0;   // of an encoder-decoder those of its encoder
-  i64 decoder = 0;  // and of its decoder
-  i64 modules = 0;  // of multi-token prediction
+  i64 layers = 0;   // in an encoder-decoder: layers of its encoder
+  i64 decoder = 0;  // layers of its decoder
+  i64 modules = 0;  // modules of multi-token prediction
 };
 
-// Layers of each virtual stage, in order; some may have none. Error, with the position, if the text has another form,
-// or if E is not the first letter or L not the last. `drawn` gets its layers; t counts as a layer outside of a
-// decoder.
+// Layers of each virtual stage, in order; some may have none. Error, with the position, if the text has another form.
+// Also if E is not the first letter or L not the last. `drawn` gets the layout's layers; t counts as a layer outside of
+// a decoder.
 std::vector<i64> parse_stage_layout(std::string_view text, DrawnLayers* drawn = nullptr);
 
 // The same, for a model with this many layers on this many pipeline ranks. Error if the ranks do not divide the stages,
-// or if a rank would have nothing. Also if layers or modules of the text differ from the model's.
+// or if a rank would have nothing. Also if the text's layers or modules differ from the model's.
 std::vector<i64> stages_of_layout(std::string_view text, const DrawnLayers& model, i64 ranks);
 
 }  // namespace megalith

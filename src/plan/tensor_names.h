@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// By instruction; no two are the same.
+// One name for each instruction; all names differ.
 std::vector<std::string> tensor_names(const Program& program);
 
 // The parameter that the instruction reads, or to whose gradient it adds; "" if there is none.

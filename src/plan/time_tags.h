@@ -6,15 +6,15 @@
 
 namespace megalith {
 
-// Tags are numbers from 0 on; -1: the time counts to nothing.
+// Tags count from 0. With -1 the time counts for no tag.
 struct TimeTags {
-  std::vector<std::vector<int>> of;  // by program and instruction
-  std::vector<int> before;           // by program: of what passed since the run before
+  std::vector<std::vector<int>> of;  // tag by program and instruction
+  std::vector<int> before;           // tag by program: for the time since the run before it
   std::vector<bool> ends_step;       // by program
   int count = 0;
 };
 
-// Since the device got the tags, for all steps that have ended.
+// Sums since the device got the tags, over all steps that have ended.
 struct TagSeconds {
   i64 steps = 0;
   std::vector<double> seconds;  // by tag

@@ -1,6 +1,6 @@
-// The blockwise recipe: a scale of its own for each 1 x 128 (activations, gradients) or 128 x 128 (weights) values.
-// Scales are rounded down to powers of two unless said otherwise. A block at the edge is shorter. T: float or bf16.
-// Source: arXiv 2412.19437, Transformer Engine 2.20.
+// The blockwise recipe: one scale for each block of 1 x 128 (activations, gradients) or 128 x 128 (weights) values.
+// Scales are rounded down to powers of two unless the rule says otherwise. A block at the edge is shorter. T: float or
+// bf16. Source: arXiv 2412.19437, Transformer Engine 2.20.
 #pragma once
 #include "quant/fp8_format.h"
 #include "quant/matrix.h"

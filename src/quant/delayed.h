@@ -1,4 +1,5 @@
-// Delayed scaling: a tensor is cast with a scale of its past amax values. Source: Transformer Engine 2.20.
+// Delayed scaling: a tensor is cast with a scale that follows from its past amax values. Source: Transformer Engine
+// 2.20.
 #pragma once
 #include "quant/fp8_format.h"
 #include "quant/matrix.h"
@@ -13,11 +14,11 @@ struct DelayedRule {
   int margin = 0;  // scales are divided by 2^margin
 };
 
-// One update of all tensors. amax [tensors] is of the casts since the last one, reduced over ranks. history [slots,
-// tensors] and scale [tensors] change in place; they start as zeros and ones. Slot i takes the amax of slot i + 1, the
-// last one the new amax, slot 0 becomes 0: it is where casts may collect theirs. The scale follows from the largest of
-// the window with the new amax (max), or from the new amax (most_recent). A tensor whose amax is 0 was not cast, and
-// keeps both.
+// One update of all tensors. amax [tensors] is the maximum over the casts since the last update, reduced over ranks.
+// history [slots, tensors] and scale [tensors] change in place; they start as zeros and ones. Slot i takes the amax of
+// slot i + 1, and the last slot takes the new amax. Slot 0 becomes 0; casts may collect their amax there. The scale
+// follows from the largest amax of the window, the new one included (max), or from the new amax (most_recent). A tensor
+// whose amax is 0 was not cast, and keeps both.
 void update_delayed(const DelayedRule& rule, std::span<const float> amax, Out<float> history, std::span<float> scale);
 
 }  // namespace megalith::quant

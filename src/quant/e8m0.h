@@ -1,5 +1,5 @@
-// ue8m0, the scale of an MX block: 8 bits of exponent alone. Code c is 2^(c - 127): 00 is 2^-127, 7f is 1, fe is 2^127,
-// ff is NaN. Source: OCP Microscaling Formats 1.0.
+// ue8m0, the scale of an MX block: 8 exponent bits only. Code c is 2^(c - 127): 00 is 2^-127, 7f is 1, fe is 2^127, ff
+// is NaN. Source: OCP Microscaling Formats 1.0.
 #pragma once
 #include <bit>
 
@@ -10,7 +10,7 @@ namespace megalith::quant {
 struct E8M0 {
   static constexpr u32 kNaN = 0xff;
 
-  // The power of two at or above |x|. 0 becomes 2^-127; what is above 2^127, infinity too, becomes 2^127.
+  // The smallest power of two >= |x|. 0 becomes 2^-127. Values above 2^127, infinity too, become 2^127.
   static constexpr u8 encode_up(float x) {
     const u32 magnitude = std::bit_cast<u32>(x) & 0x7fffffffu, exponent = magnitude >> 23;
     if (magnitude > 0x7f800000u) return u8(kNaN);
@@ -24,7 +24,7 @@ struct E8M0 {
     return std::bit_cast<float>(code == 0 ? 0x400000u : code << 23);
   }
 
-  // 1 / decode(code), exact: what multiplies the block's values before they are cast.
+  // 1 / decode(code), exact. The block's values are multiplied by it before they are cast.
   static constexpr float inverse(u32 code) { return code == kNaN ? decode(kNaN) : decode(0xfe - code); }
 };
 

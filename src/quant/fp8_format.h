@@ -1,4 +1,4 @@
-// The fp8 format of a tensor, where it is a value.
+// Dispatch on an fp8 format that is known at run time.
 #pragma once
 #include "quant/small_float.h"
 

@@ -15,16 +15,17 @@ struct LossScaleRule {
 struct LossScale {
   float scale;
   i32 clean = 0;  // steps since the last overflow or growth
-  i32 left;       // overflows until the scale halves; goes on below 0, and is set anew only when the scale grows
+  i32 left;       // overflows until the scale halves; it continues below 0, and is reset only when the scale grows
 
   constexpr explicit LossScale(const LossScaleRule& rule) : scale(rule.initial), left(rule.hysteresis) {}
 
   bool operator==(const LossScale&) const = default;
 
-  // What gradients are multiplied with.
+  // The factor of gradients.
   constexpr float inverse() const { return float(1.0 / double(scale)); }
 
-  // Once a step. found_inf: a gradient of any rank and micro-batch is infinite or NaN; such a step changes no weight.
+  // Called once a step. found_inf: a gradient of any rank and micro-batch is infinite or NaN. Such a step changes no
+  // weight.
   constexpr void update(const LossScaleRule& rule, bool found_inf) {
     if (found_inf) {
       clean = 0;

@@ -1,4 +1,4 @@
-// Row-major matrices [rows, cols] that are somebody else's memory: values, codes (a byte each), scales.
+// Views of row-major matrices [rows, cols]: values, codes (one byte each), scales.
 #pragma once
 #include <span>
 
@@ -21,7 +21,7 @@ using Out = Matrix<T>;
 
 constexpr i64 blocks_of(i64 elements, i64 block) { return (elements + block - 1) / block; }
 
-// Error if a result's sizes are others than these.
+// Error if the result has other sizes.
 template <class T>
 void want_sizes(const char* what, const Matrix<T>& m, i64 rows, i64 cols) {
   check(m.rows == rows && m.cols == cols && i64(m.at.size()) == rows * cols, "{} is [{}, {}]: want [{}, {}]", what,

@@ -1,4 +1,4 @@
-// Products of quantized matrices on the CPU: what a GPU's products are held against.
+// Products of quantized matrices on the CPU, the reference for a GPU's products.
 #pragma once
 #include <vector>
 
@@ -17,8 +17,8 @@ struct Operand {
   double scale(i64 r, i64 c) const { return scale_inv[size_t(r / height * blocks_of(k, width) + c / width)]; }
 };
 
-// out [a.rows, b.rows] = a b^T, with f32 sums of each run of k in which both operands have one scale, at most 128 long.
-// The runs are scaled and added in f64, and the result is rounded once. sums: out, of absolute products, in f64.
+// out [a.rows, b.rows] = a b^T. A run of k, at most 128 long, has one scale of each operand, and is summed in f32. The
+// scaled runs are added in f64, and the result is rounded once. sums: like out, of absolute products, in f64.
 struct Product {
   std::vector<float> out;
   std::vector<double> sums;

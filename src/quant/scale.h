@@ -1,6 +1,6 @@
-// What multiplies values before they are cast, from the largest |value| (amax), by each recipe. f32 throughout, with
-// IEEE division; an inverse may be a subnormal and must not be flushed. Source: Transformer Engine 2.20 by its
-// documentation and by vectors that hold its own functions; OCP Microscaling Formats 1.0; arXiv 2509.25149 (NVFP4).
+// The factor of values before they are cast, from the largest |value| (amax), by each recipe. All is f32, with IEEE
+// division. An inverse may be a subnormal and must not be flushed. Sources: Transformer Engine 2.20, its documentation
+// and vectors made by its own functions; OCP Microscaling Formats 1.0; arXiv 2509.25149 (NVFP4).
 #pragma once
 #include <bit>
 
@@ -18,17 +18,17 @@ constexpr bool is_finite_above_zero(float amax) {
 }
 constexpr bool is_infinite(float x) { return magnitude_bits(x) == 0x7f800000u; }
 
-// How current_scale() makes a scale of its quotient.
+// How current_scale() derives a scale from its quotient.
 struct ScaleRule {
   bool power_of_two = false;    // rounded down to one
-  float least_amax = 0;         // a smaller amax counts as this
+  float least_amax = 0;         // a smaller amax counts as this value
   float at_overflow = kF32Max;  // instead of an infinite quotient: the largest value of the input's type
 };
 
-// The largest power of two at or below a positive normal x.
+// The largest power of two <= x, for a positive normal x.
 constexpr float power_of_two_below(float x) { return std::bit_cast<float>(std::bit_cast<u32>(x) & 0xff800000u); }
 
-// Of a tensor or a block with its own amax: largest / amax. 1 where amax is 0, infinite or NaN.
+// The scale of a tensor or block from its own amax: largest / amax. 1 if amax is 0, infinite or NaN.
 constexpr float current_scale(float amax, float largest, const ScaleRule& rule = {}) {
   const float a = amax < rule.least_amax ? rule.least_amax : amax;
   if (!is_finite_above_zero(a)) return 1;
@@ -36,7 +36,7 @@ constexpr float current_scale(float amax, float largest, const ScaleRule& rule =
   return rule.power_of_two ? power_of_two_below(scale) : scale;
 }
 
-// Of amax values of the past: largest * 2^-margin / amax, margin from 0. The old scale stays where amax is 0, infinite
+// The scale from past amax values: largest * 2^-margin / amax, margin >= 0. The old scale stays if amax is 0, infinite
 // or NaN.
 constexpr float delayed_scale(float amax, float old, float largest, int margin) {
   double top = largest;
@@ -45,20 +45,20 @@ constexpr float delayed_scale(float amax, float old, float largest, int margin) 
   return is_infinite(scale) ? kF32Max : scale;
 }
 
-// What codes are multiplied with to get values back.
+// Codes times this are the values.
 constexpr float inverse(float scale) { return 1.0f / scale; }
 
-// MXFP8: the code of a block's e8m0. Rounded up, so that nothing saturates.
+// MXFP8: the e8m0 code of a block. Rounded up, so that nothing saturates.
 constexpr u8 mx_code(float amax, float largest) { return E8M0::encode_up(amax * (1.0f / largest)); }
 
-// NVFP4: the tensor's factor, (448 * 6) / amax. 1 where amax is 0 or infinite; NaN stays.
+// NVFP4: the tensor's factor, (448 * 6) / amax. 1 if amax is 0 or infinite; NaN stays NaN.
 constexpr float nv_factor(float amax) {
   if (magnitude_bits(amax) == 0 || is_infinite(amax)) return 1;
   const float factor = 2688.0f / amax;
   return is_infinite(factor) ? kF32Max : factor;
 }
 
-// Of a block: its ue4m3, what that stands for, and what the block's values are multiplied with before they are cast.
+// For a block: its ue4m3 code, the value of the code, and the factor of the block's values before they are cast.
 struct NvScale {
   u8 code;
   float scale_inv, scale;

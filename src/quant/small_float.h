@@ -5,9 +5,9 @@
 //   e5m2    1-5-2  57344    2^-14, 2^-16                 infinity 7c fc; NaN 7d-7f fd-ff
 //   e2m1    1-2-1  6        1, 0.5                       none
 //
-// encode() takes the nearest value, of two equally near the one of even mantissa. What is larger than the largest
-// finite value becomes that value, infinity too. NaN becomes the code of all ones with sign 0: a NaN, and 6 in e2m1.
-// A zero and what is rounded to zero keep their sign. Source: OCP 8-bit Floating Point Specification 1.0, OCP
+// encode() takes the nearest value; of two equally near ones the one with even mantissa. Values larger than the largest
+// finite one, infinity too, become that one. NaN becomes the code of all ones with sign 0: a NaN, and 6 in e2m1. Zeros
+// keep their sign, also those that come from rounding. Source: OCP 8-bit Floating Point Specification 1.0, OCP
 // Microscaling Formats 1.0. Only bits are added and shifted, so every compiler and device gives the same codes.
 #pragma once
 #include <bit>
@@ -16,13 +16,13 @@
 
 namespace megalith::quant {
 
-// What the largest exponent means.
+// The meaning of the largest exponent.
 enum class Special { infinity_and_nan, nan_only, nothing };
 
 template <int kExponent, int kMantissa, Special kSpecial>
 struct SmallFloat {
   static constexpr int kBits = 1 + kExponent + kMantissa, kBias = (1 << (kExponent - 1)) - 1;
-  static constexpr u32 kSign = 1u << (kExponent + kMantissa), kNaN = kSign - 1;  // the code that NaN gets
+  static constexpr u32 kSign = 1u << (kExponent + kMantissa), kNaN = kSign - 1;  // kNaN: the code of a NaN
   static constexpr u32 kMaxCode = kSpecial == Special::infinity_and_nan ? kNaN - (1u << kMantissa)
                                   : kSpecial == Special::nan_only       ? kNaN - 1
                                                                         : kNaN;
@@ -60,7 +60,7 @@ struct SmallFloat {
   // Bits of an f32 in [0, smallest normal): the nearest multiple of the smallest subnormal.
   static constexpr u32 encode_subnormal(u32 magnitude) {
     const int shift = 151 - kBias - kMantissa - int(magnitude >> 23);  // of the f32's 24 bits
-    if (shift > 24) return 0;                                          // less than half of it
+    if (shift > 24) return 0;                                          // less than half of the smallest subnormal
     const u32 significand = (magnitude & 0x7fffffu) | 0x800000u, whole = significand >> shift;
     const u32 rest = significand & ((1u << shift) - 1), half = 1u << (shift - 1);
     return whole + (rest > half || (rest == half && (whole & 1) != 0) ? 1 : 0);

@@ -1,16 +1,16 @@
-// Stochastic rounding to e2m1, which NVFP4 takes for gradients: one of the two neighbours, the upper one with the
-// probability that keeps the mean.
+// Stochastic rounding to e2m1, for the gradients of NVFP4. The result is one of the two neighbours of x. The
+// probability of the upper one keeps the mean.
 #pragma once
 #include "quant/small_float.h"
 
 namespace megalith::quant {
 
 struct E2M1Neighbours {
-  float low, high;  // the grid's values around x, equal where x is one of them
-  double p_high;    // probability of `high`: (x - low) / (high - low), 0 where they are equal
+  float low, high;  // the grid's values around x; equal if x is one of them
+  double p_high;    // probability of `high`: (x - low) / (high - low); 0 if they are equal
 };
 
-// Of x cut to [-6, 6]; of NaN those of 6, as encode() has it.
+// The neighbours of x, clipped to [-6, 6]. NaN has those of 6, as in encode().
 constexpr E2M1Neighbours e2m1_neighbours(float x) {
   const float largest = kLargest<E2M1>, cut = x < -largest ? -largest : x < largest ? x : largest;
   const bool negative = cut < 0;
@@ -23,7 +23,7 @@ constexpr E2M1Neighbours e2m1_neighbours(float x) {
   return {low, high, (double(cut) - double(low)) / (double(high) - double(low))};
 }
 
-// random: 32 random bits of this element.
+// random: 32 random bits, different for each element.
 constexpr u8 encode_e2m1_stochastic(float x, u32 random) {
   const E2M1Neighbours n = e2m1_neighbours(x);
   return E2M1::encode(double(random) * 0x1p-32 < n.p_high ? n.high : n.low);

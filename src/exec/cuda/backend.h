@@ -1,4 +1,4 @@
-// NVIDIA GPUs, one a rank, as a backend of the training loop.
+// NVIDIA GPUs as a backend of the training loop, one a rank.
 #pragma once
 #include <string>
 
@@ -7,23 +7,24 @@
 
 namespace megalith {
 
-// To be called before anything may start CUDA's driver, libraries for messages between ranks included.
+// Must be called before anything may start CUDA's driver. Libraries for messages between ranks may start it too.
 void settle_cuda_driver();
-// How many GPUs there are; 0 too where the driver is missing or the build has no CUDA.
+// The number of GPUs. 0 if there is none, if the driver is missing, or if the build has no CUDA.
 int cuda_device_count();
-// In a few words, why there are none; empty if there are.
+// The reason why there are no GPUs, in a few words; empty if there are some.
 std::string why_no_cuda();
 
 struct CudaOptions {
-  int device = 0;               // ordinal, of a rank alone; several take their place on their host
-  bool sees_own = false;        // and no other one: it is number 0
-  bool is_shared = false;       // with a standby process that needs as much memory outside its plan as this one
+  int device = 0;               // ordinal, for a single rank; several ranks take theirs by their place on the host
+  bool sees_own = false;        // the process sees no other GPU, so its GPU is number 0
+  bool is_shared = false;       // with a standby process, which needs as much memory outside its plan as this one
   std::string gemm_cache = {};  // file of chosen matrix-product algorithms; empty: nothing is measured
-  Ranks* ranks = nullptr;       // whom plans for several ranks talk to
-  double timeout_seconds = JoinOptions{}.timeout_seconds;  // without progress: then this rank ends, saying in what
+  Ranks* ranks = nullptr;       // for plans for several ranks
+  // limit without progress: then this rank ends, and names what it waited for
+  double timeout_seconds = JoinOptions{}.timeout_seconds;
 };
 
-// Error if there is no such device, or no NCCL for several ranks. So is a build without CUDA; the message says how to
+// Error if there is no such device, no NCCL for several ranks, or no CUDA in the build. Then the message says how to
 // get it.
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options);
 

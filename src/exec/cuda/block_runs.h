@@ -1,4 +1,4 @@
-// Which global indices a rank's block of a tensor has, for kernels: the runs of each dim.
+// The global indices of a rank's block of a tensor, for kernels: the runs of each dim.
 #pragma once
 #include "base/dtype.h"
 
@@ -6,7 +6,7 @@ namespace megalith::cuda {
 
 constexpr int kMostDims = 6, kMostRuns = 8;
 
-// Consecutive global indices, `from` being the local index of the first.
+// Consecutive global indices. `from`: the local index of the first.
 struct RunAt {
   i64 from, start;
 };

@@ -10,7 +10,7 @@
 namespace megalith::cuda {
 
 struct Message {
-  int member;  // its place in the group
+  int member;  // index in the group
   std::byte* data;
   i64 bytes;
 };
@@ -20,27 +20,27 @@ struct Message {
 class Comm {
  public:
   virtual ~Comm() = default;
-  // The members' `count` elements each, in the members' order.
+  // Gathers `count` elements of each member, in the members' order.
   virtual void all_gather(const std::byte* mine, std::byte* all, i64 count, DType dtype, cudaStream_t stream) = 0;
-  // Of the sum of the members' arrays, each `count` elements a member, the part of this one.
+  // Sums the members' arrays, `count` elements for each member, and gives each member its part of the sum.
   virtual void reduce_scatter(const std::byte* all, std::byte* mine, i64 count, DType dtype, cudaStream_t stream) = 0;
-  // The sum, or the largest, of the members' elements; `to` may be `from`. Equal bits on all of them.
+  // The sum, or the maximum, of the members' elements; `to` may be `from`. All members get the same bits.
   virtual void all_reduce(const std::byte* from, std::byte* to, i64 count, DType dtype, bool largest,
                           cudaStream_t stream) = 0;
-  // Between two members at most one message each way, of one size on both sides.
+  // Each pair of members exchanges at most one message each way. Sender and receiver give the same size.
   virtual void exchange(std::span<const Message> sends, std::span<const Message> receives, cudaStream_t stream) = 0;
 };
 
 class Comms {
  public:
   virtual ~Comms() = default;
-  // Creates the missing communicators of all ranks, with all memory that they will ever need. All ranks must call it
-  // at the same time. Existing ones cost an exchange of texts.
+  // Creates the missing communicators of all ranks, with all memory that they will ever need. All ranks must call it at
+  // the same time. If none is missing it costs one exchange of texts.
   virtual void connect(const std::vector<CommunicatorGroup>& mine) = 0;
   virtual Comm& at(const CommunicatorGroup& group) = 0;  // Error if it was not connected
-  // A background error; empty: none. Any thread may call it.
+  // A background error; empty if there is none. Any thread may call it.
   virtual std::string error() = 0;
-  // Aborts running operations, without the others. Any thread may call it; no other call may follow.
+  // Aborts running operations on this rank only. Any thread may call it; no other call may follow.
   virtual void abort() = 0;
 };
 

@@ -16,10 +16,10 @@ namespace megalith::cuda {
 struct CommunicatorGroup {
   enum Kind : u8 {
     collective,
-    pairwise,  // all-to-all: memory for each pair of ranks, which the others do without
+    pairwise,  // all-to-all: uses memory for each pair of ranks, which other kinds do not need
     link       // from ranks[0] to ranks[1], between pipeline stages
   } kind = collective;
-  int lane = 0;            // of a link: its channel
+  int lane = 0;            // for a link: its channel
   std::vector<int> ranks;  // by the mesh's numbers, ascending unless it is a link
   auto operator<=>(const CommunicatorGroup&) const = default;
   int find(int rank) const;  // its index in `ranks`; -1 if it is not in the group
@@ -29,7 +29,7 @@ struct CommunicatorGroup {
 // The communicator of a relayout; none if it moves nothing between ranks.
 std::optional<CommunicatorGroup> communicator_group_of(const Relayout& op, const Mesh& mesh, const Coord& coord);
 std::vector<CommunicatorGroup> communicator_groups_of(const Plan& plan, const Coord& coord);
-// "all_reduce over tp_kv tp_rep, layer 3 attention, ranks 0 1": `tag` says where in the model.
+// "all_reduce over tp_kv tp_rep, layer 3 attention, ranks 0 1". `tag`: the position in the model.
 std::string describe(const Relayout& op, const Mesh& mesh, const CommunicatorGroup& group, const std::string& tag);
 
 // The groups of all ranks, sorted. All ranks must call it. Error if a rank is in a group that it does not ask for, or

@@ -16,14 +16,14 @@ struct cudnnContext;
 
 namespace megalith::cuda {
 
-// Error naming the call and CUDA's reason. `what`: what was being done, e.g. "[rms_norm] launch".
+// Error with the call and CUDA's reason. `what`: the current operation, such as "[rms_norm] launch".
 void check_cuda(cudaError_t status, std::string_view what);
-// The last launch's error, after each launch.
+// The error of the last launch. Called after each launch.
 inline void check_launch(std::string_view what) { check_cuda(cudaGetLastError(), what); }
 
-// Settles how the driver starts: before anything in the process may start it.
+// Sets how the driver starts. Must be called before anything in the process may start it.
 void settle_driver();
-// GPUs here. Error: why none.
+// Counts the GPUs. The error says why there are none.
 cudaError_t count_devices(int& devices);
 
 class GemmChoices;
@@ -42,12 +42,12 @@ class Device {
   const std::string& name() const { return name_; }
   std::string bus_place() const;                        // "0000:1b:00.0"
   int sms() const { return sms_; }                      // multiprocessors
-  i64 shared_memory() const { return shared_memory_; }  // bytes a block may ask for
+  i64 shared_memory() const { return shared_memory_; }  // maximum bytes of a block
   int capability() const { return capability_; }        // 90: Hopper
   GpuSizes sizes() const { return {sms_, shared_memory_, capability_, memory_}; }
   cudaStream_t stream() const { return stream_; }  // the compute lane
-  cublasLtContext* blas();                         // made at first use
-  cudnnContext* dnn();                             // the same for cuDNN; bound to stream()
+  cublasLtContext* blas();                         // created at first use
+  cudnnContext* dnn();                             // created at first use; bound to stream()
   GemmChoices& gemm_choices() { return *gemm_choices_; }
   AttentionPlans& attention_plans() { return *attention_plans_; }
   GemmLibrary& gemms() { return *gemms_; }

@@ -1,4 +1,4 @@
-// Memory of the GPU that ends with its owner.
+// GPU memory with an owner.
 #pragma once
 #include <memory>
 
@@ -11,12 +11,12 @@ struct FreeDevice {
 };
 using DeviceMemory = std::unique_ptr<std::byte, FreeDevice>;
 
-// Nothing if it can't be had.
+// Empty if allocation fails.
 inline DeviceMemory try_device_memory(i64 bytes) {
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, size_t(bytes));
   if (status == cudaSuccess) return DeviceMemory(static_cast<std::byte*>(memory));
-  cudaGetLastError();  // else the next launch's check would find it
+  cudaGetLastError();  // clears the error, which the next launch's check would find
   return nullptr;
 }
 

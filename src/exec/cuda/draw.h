@@ -1,4 +1,4 @@
-// draw() of graph/draw.h on the GPU, into f32, bf16 or what that lacks of f32 (u16, base/split_float.h).
+// draw() of graph/draw.h on the GPU, into f32, bf16 or the low half of f32 (u16, base/split_float.h).
 #pragma once
 #include "exec/cuda/device.h"
 #include "graph/draw.h"

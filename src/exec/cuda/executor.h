@@ -26,31 +26,31 @@ i64 workspace_bytes(Device& device, const Graph& g, const Node& n);
 
 class Executor {
  public:
-  // Allocates the arena, chooses algorithms, zeroes the arena. Error if allocation fails. `peers`: missing without
-  // other ranks; the communicators that the plan needs must exist, and all ranks construct theirs at the same time.
+  // Allocates the arena, chooses algorithms, zeroes the arena. Error if allocation fails. `peers`: null without other
+  // ranks. The communicators that the plan needs must exist. All ranks construct their executors at the same time.
   Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers = nullptr);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Enqueues a program on the device's stream. `first`: of a step's micro-batches; `slot`: which copy of leaves that
-  // have several.
+  // Enqueues a program on the device's stream. `first`: the first micro-batch of a step. `slot`: the copy of leaves
+  // that have several.
   void run(int program, bool first, int slot = 0);
   // The same for a program that updates(), with an operation queued before its first updating instruction. It runs
-  // kernel by kernel, as no graph ends there.
+  // kernel by kernel, because no graph ends there.
   void run(int program, bool first, int slot, const std::function<void()>& before_update);
-  bool updates(int program) const;  // it writes parameters or the optimizer's state
-  // Creates the graphs of such a run. Otherwise the first run does, and the driver may then wait until the GPU is idle:
-  // forever, if the GPU waits for a rank that waits for this one in the same way.
+  bool updates(int program) const;  // whether it writes parameters or the optimizer's state
+  // Creates the graphs of such a run. Otherwise the first run creates them, and the driver may then wait until the GPU
+  // is idle. If the GPU waits for a rank that waits for this one in the same way, that never ends.
   void make_ready(int program, bool first, int slot);
 
   // Off: programs are enqueued kernel by kernel, so that profilers see the ranges.
   void set_graphs(bool on) { graphs_ = on; }
-  // Of the runs since the last call, by events around each; waits. Counted from the first call on.
+  // Seconds of the runs since the last call, by events around each; waits. Counts from the first call on.
   double busy_seconds();
-  // As Interpreter::own_seconds(); always 0 without peers.
+  // As in Interpreter; always 0 without peers.
   double own_seconds();
-  // As Interpreter has them.
+  // As in Interpreter.
   void time_by_tags(TimeTags tags);
   void tell_reductions(std::function<void(double seconds)> told);
   void skip_time();
@@ -69,22 +69,22 @@ class Executor {
 
  private:
   std::byte* at(const Buffer& b) { return (plan_.on_host(b) ? host_.get() : arena_.get()) + b.offset; }
-  Event mark();  // in the stream
+  Event mark();  // records in the stream
   struct Step {
     std::vector<std::byte*> ins, outs;
-    std::vector<i64> in_strides, out_strides;  // from slot to slot; 0: there is one
+    std::vector<i64> in_strides, out_strides;  // bytes from slot to slot; 0: there is only one
     std::byte* workspace = nullptr;
     Kernel kernel;
-    int transfer = 0;           // the watch's number; 0: none
+    int transfer = 0;           // number in the watch; 0: none
     int lane = 0;               // 0: in line
-    Event done = {};            // of what a lane does
-    InstructionPlace begun_by;  // of a Wait: the step that it ends
+    Event done = {};            // when a lane's work is done
+    InstructionPlace begun_by;  // for a Wait: the step that it ends
     bool reduces = false;       // over data- and context-parallel ranks
-    bool first_only = false;    // of a step's first micro-batch; then the graph of the others is without it
+    bool first_only = false;    // only in a step's first micro-batch; the graph of the others lacks it
   };
   struct Captured {
     std::vector<Step> steps;
-    size_t update = 0;  // the first step that updates; the end if there is none
+    size_t update = 0;                                                // the first step that updates, or the end
     std::map<std::tuple<bool, int, size_t>, cudaGraphExec_t> graphs;  // by `first`, slot and first step
   };
   Step make_step(const Program& p, const Instruction& in);
@@ -123,8 +123,8 @@ class Executor {
   std::vector<std::string> doing_;  // by program, for the other ranks' errors
   bool graphs_ = true, timed_ = false;
   std::vector<Event> marks_;             // before and after each run, while runs are timed
-  std::unique_ptr<OwnClock> own_clock_;  // once it is asked for
-  std::unique_ptr<TagClock> tag_clock_;  // likewise
+  std::unique_ptr<OwnClock> own_clock_;  // exists once it is requested
+  std::unique_ptr<TagClock> tag_clock_;  // exists once it is requested
   std::unique_ptr<ReductionClock> reductions_;
 };
 

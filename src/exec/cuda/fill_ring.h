@@ -1,6 +1,6 @@
-// Writes to the GPU of bytes that the caller puts into pinned memory itself. This memory is small, so the processor's
-// caches hold it: bytes cross the host's memory once, when the caller reads them. Any number of threads may write at a
-// time, each to other bytes of the GPU.
+// Writes to the GPU through pinned memory that the caller fills. This memory is small, so the CPU's caches hold it.
+// Bytes cross host memory only once, when the caller reads them. Several threads may write at a time, each to other
+// bytes of the GPU.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -13,7 +13,7 @@ namespace megalith::cuda {
 
 class FillRing {
  public:
-  // As many rooms as threads fill at a time, and some on their way.
+  // Enough rooms for all threads that fill at a time, and for some copies in transfer.
   static constexpr i64 kRooms = 20, kRoomBytes = FilledWrites::kMost, kBytes = kRooms * kRoomBytes;
 
   explicit FillRing(cudaStream_t stream);
@@ -21,8 +21,8 @@ class FillRing {
   FillRing(const FillRing&) = delete;
   FillRing& operator=(const FillRing&) = delete;
 
-  // At most kRoomBytes; waits for a room. If `put` throws, nothing is written. All that several threads write at a time
-  // is enqueued when the last of them returns.
+  // At most kRoomBytes; waits for a room. If `put` throws, nothing is written. What several threads write at a time is
+  // enqueued when the last of them returns.
   void write(std::byte* device, i64 bytes, const FilledWrites::Put& put);
 
  private:
@@ -42,9 +42,9 @@ class FillRing {
   cudaEvent_t done_[kRooms] = {};
   std::mutex turn_;  // guards the members below
   std::condition_variable freed_;
-  std::deque<int> rooms_;      // that no thread fills, in the order in which their copies end
-  std::deque<Filled> filled_;  // to be enqueued
-  bool is_enqueuing_ = false;  // a thread enqueues all that there is
+  std::deque<int> rooms_;      // rooms that no thread fills, in the order in which their copies end
+  std::deque<Filled> filled_;  // waiting to be enqueued
+  bool is_enqueuing_ = false;  // a thread enqueues all that wait
 };
 
 }  // namespace megalith::cuda

@@ -21,12 +21,12 @@ struct KernelContext : LocalNode {
         tag(std::move(tag)) {}
 
   Device& device;
-  Comms* comms;     // what relayouts move data with; not there while memory is planned
-  std::string tag;  // where in the model
+  Comms* comms;     // moves the data of relayouts; null while memory is planned
+  std::string tag;  // position in the model
 };
 
 struct Args {
-  std::span<std::byte*const> ins, outs;  // device memory; outs[k] == ins[j] only where the op's aliases() say so
+  std::span<std::byte*const> ins, outs;  // device memory; outs[k] == ins[j] only if the op's aliases() say so
   std::byte* workspace = nullptr;        // device memory, 256-byte aligned, Kernel::workspace bytes, contents undefined
   bool first_micro_batch = false;        // of a step: accumulators with `starts` are overwritten
   cudaStream_t stream = nullptr;
@@ -42,12 +42,12 @@ struct Args {
 };
 
 struct Kernel {
-  i64 workspace = 0;  // bytes; at no place more than at the first, which memory is planned for
-  // Enqueues on args.stream and returns; never waits, allocates or reads back, since it is captured into a graph.
-  // Results are the same bits whenever inputs are.
+  i64 workspace = 0;  // bytes; at no rank or position more than at the one that memory is planned for
+  // Enqueues on args.stream and returns. It never waits, allocates or reads back, because it is captured into a graph.
+  // The same inputs give the same bits.
   std::function<void(const Args&)> run;
-  // Chooses among algorithms by running them, if there are several. Called once, before the buffers have contents: it
-  // may write to all of them, and may block.
+  // Chooses among several algorithms by running them. Called once, before the buffers have contents. It may write to
+  // all of them, and may block.
   std::function<void(const Args&)> tune = {};
 };
 

@@ -14,12 +14,12 @@ class LeafHashes {
     Type type;
     const std::byte* data;
   };
-  // Of what the stream leaves there. Waits.
+  // The hashes after the work enqueued so far. Waits.
   std::vector<u64> of(std::span<const Block> blocks, const Mesh& mesh, const Coord& coord, cudaStream_t stream);
 
  private:
   DeviceMemory sums_;
-  size_t room_ = 0;  // for so many
+  size_t room_ = 0;  // number of blocks that the memory has room for
 };
 
 }  // namespace megalith::cuda

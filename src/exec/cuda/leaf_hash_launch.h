@@ -5,7 +5,7 @@
 
 namespace megalith::cuda {
 
-// Adds to `sum` the hash of a block of elements of so many bytes: 1, 2, 4 or 8.
+// Adds the hash of a block to `sum`. `element`: bytes of an element, 1, 2, 4 or 8.
 void launch_leaf_hash(const BlockRuns& runs, int element, const std::byte* block, u64* sum, cudaStream_t stream);
 
 }  // namespace megalith::cuda

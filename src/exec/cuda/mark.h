@@ -1,21 +1,21 @@
-// Marks in a stream: a number from the device into the host's memory, and, in the compute stream, moments by the
-// device's own clock. They show how long this GPU works and how long it waits for others.
+// Marks in a stream write a number from the device to host memory. In the compute stream they also read the device's
+// clock. They show how long this GPU works, and how long it waits for others.
 #pragma once
 #include "exec/cuda/device.h"
 
 namespace megalith::cuda {
 
-// Nanoseconds, in device memory. The host does not read this: reported values are in host memory.
+// Nanoseconds, in device memory. The host reads only `told`, which is in host memory.
 struct OwnTime {
   u64 run_began = 0, wait_began = 0;
   u64 waited = 0;       // in this run
   u64 worked = 0;       // in all runs that ended
-  u64* told = nullptr;  // `worked`, for the host
+  u64* told = nullptr;  // `worked`, in host memory
 };
 enum class Moment : u8 { none, run_begins, wait_begins, wait_ends, run_ends };
 
-// Nanoseconds by tag (plan/time_tags.h), in device memory. `told`, in host memory, has the values at the last step's
-// end: a counter that is odd during the write, the number of steps, then the sums.
+// Nanoseconds by tag (plan/time_tags.h), in device memory. `told`, in host memory, has the values at the end of the
+// last step: a counter that is odd during the write, the number of steps, then the sums.
 struct TagTime {
   static constexpr int kMost = 64;
   u64 last = 0, steps = 0;
@@ -23,11 +23,11 @@ struct TagTime {
   int count = 0;
   u64* told = nullptr;
 };
-// The time since the last such mark counts to `tag`; -1: to nothing.
+// The time since the last such mark counts for `tag`; with -1 it counts for no tag.
 void launch_tag(TagTime* time, int tag, bool ends_step, cudaStream_t stream);
 
-// Of each reduction the nanoseconds that the compute stream spent in it, as a ring in the host's memory: how many there
-// were, then the last kMost of them. The rest is in the device's memory.
+// For each reduction the nanoseconds that the compute stream spent in it. Host memory has a ring: the number of
+// reductions so far, then the last kMost of them. The rest is in device memory.
 struct ReductionTime {
   static constexpr int kMost = 4096;
   u64 began = 0, count = 0;
@@ -35,7 +35,7 @@ struct ReductionTime {
 };
 void launch_reduction_mark(ReductionTime* time, bool ends, cudaStream_t stream);
 
-// `word`: may be missing. `time`: of the compute stream, whose marks come one after another; missing: none is kept.
+// `word`: may be null. `time`: for the compute stream, whose marks run one after another; null: the time is not kept.
 void launch_mark(u32* word, u32 value, cudaStream_t stream, OwnTime* time = nullptr, Moment moment = Moment::none);
 
 }  // namespace megalith::cuda

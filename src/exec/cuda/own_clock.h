@@ -1,5 +1,5 @@
 // The time that a GPU works without waiting for others. Marks enclose each run, each transfer in line and each wait for
-// a lane. They read the GPU's clock at their position in the compute stream (mark.h). The watch needs those of
+// a lane. They read the GPU's clock at their position in the compute stream (mark.h). The watch needs the marks of
 // transfers anyway. The host reads one number in its own memory, and never waits.
 #pragma once
 #include "exec/cuda/mark.h"
@@ -14,7 +14,7 @@ class OwnClock {
   OwnClock& operator=(const OwnClock&) = delete;
 
   OwnTime* time() { return time_; }
-  double seconds();  // of the runs that have ended since the last call
+  double seconds();  // sum over the runs that ended since the last call
 
  private:
   OwnTime* time_ = nullptr;

@@ -1,4 +1,4 @@
-// Additional parts of a run on several GPUs: the ranks, their communicators, and the watch over transfers.
+// The parts of a run that only several GPUs need: the ranks, their communicators, and the watch over transfers.
 #pragma once
 #include "exec/cuda/watch.h"
 

@@ -1,4 +1,4 @@
-// The host's memory that the GPU reads and writes by itself.
+// Host memory that the GPU can access directly.
 #pragma once
 #include <memory>
 
@@ -11,7 +11,7 @@ struct FreePinned {
 };
 using Pinned = std::unique_ptr<std::byte, FreePinned>;
 
-// Nothing for 0 bytes. Error if the memory can't be had.
+// Null for 0 bytes. Error if allocation fails.
 Pinned zeroed_pinned(i64 bytes);
 
 }  // namespace megalith::cuda

@@ -16,15 +16,15 @@ class PinnedMap {
 
   std::byte* get() const { return memory_; }
   i64 bytes() const { return bytes_; }
-  void wait();                          // until the GPU reaches all of it; Error if it cannot
-  bool is_ready(double seconds) const;  // wait() will not wait; waits so long for it
-  // From here to the end of a piece, which one copy stays within: pieces are pinned one by one.
+  void wait();                          // until the GPU can access all of it; Error if it cannot
+  bool is_ready(double seconds) const;  // whether wait() will return at once; waits at most `seconds` for it
+  // Bytes from here to the end of a piece. One copy stays within a piece, because pieces are pinned one by one.
   i64 left_in_piece(const std::byte* at) const { return kPiece - (at - memory_) % kPiece; }
 
  private:
-  // The driver lets no launch through while it pins a piece.
+  // While the driver pins a piece, no launch proceeds.
   static constexpr i64 kPiece = i64{32} << 20;
-  void touch(i64 at);  // the piece that begins there
+  void touch(i64 at);  // touches the piece that begins there
   void pin();
 
   std::byte* memory_ = nullptr;

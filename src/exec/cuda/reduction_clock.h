@@ -1,6 +1,5 @@
-// The time that each reduction delays the compute stream, by the GPU's clock. Marks are before and after reductions
-// in line, and around the waits for those of lanes. A thread reports new times four times a second, and nothing waits
-// for the GPU.
+// The time that each reduction delays the compute stream, by the GPU's clock. Marks enclose reductions in line, and the
+// waits for reductions on lanes. A thread reports new times four times a second. Nothing waits for the GPU.
 #pragma once
 #include <functional>
 #include <thread>
@@ -16,7 +15,7 @@ class ReductionClock {
   ReductionClock(const ReductionClock&) = delete;
   ReductionClock& operator=(const ReductionClock&) = delete;
 
-  // In the compute stream.
+  // Marks in the compute stream.
   void begin(cudaStream_t stream) const { launch_reduction_mark(time_, false, stream); }
   void end(cudaStream_t stream) const { launch_reduction_mark(time_, true, stream); }
 

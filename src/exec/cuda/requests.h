@@ -1,5 +1,5 @@
-// Small results in f64 that are copied to the host. Each one is written to its own pinned memory in stream order; an
-// event signals its arrival.
+// Small f64 results that are copied to the host. Each one is written to its own pinned memory in stream order; an event
+// signals its arrival.
 #pragma once
 #include <span>
 #include <vector>
@@ -10,7 +10,7 @@ namespace megalith::cuda {
 
 class Requests {
  public:
-  static constexpr int kSlots = 64;  // most results that are requested and not taken
+  static constexpr int kSlots = 64;  // maximum number of results that are requested and not taken
 
   explicit Requests(cudaStream_t stream);
   ~Requests();
@@ -19,7 +19,7 @@ class Requests {
 
   int ask(const std::byte* device, i64 bytes);  // enqueues; returns a ticket
   bool ready(int ticket);
-  double arrived(int ticket);            // waits; when that was, by steady_seconds()
+  double arrived(int ticket);            // waits; returns the arrival time, by steady_seconds()
   std::vector<double> take(int ticket);  // waits; ends the ticket
   // The address of the values, for work enqueued after ask(), even if the ticket has been taken.
   std::span<const double> place(int ticket) const;
@@ -35,7 +35,7 @@ class Requests {
 
   cudaStream_t stream_;
   Slot slots_[kSlots];
-  std::vector<double*> pinned_;  // all memory so far: enqueued work may still read it
+  std::vector<double*> pinned_;  // all memory so far, because enqueued work may still read it
 };
 
 }  // namespace megalith::cuda

@@ -1,4 +1,4 @@
-// Streams and events that end with their owner.
+// Streams and events with owners.
 #pragma once
 #include <memory>
 
@@ -30,7 +30,7 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
 
   cudaStream_t stream() const { return stream_; }
-  // Work enqueued here from now on waits for the work on `other` so far.
+  // Work enqueued on this lane from now on waits for the work on `other` so far.
   void fork_from(cudaStream_t other) {
     check_cuda(cudaEventRecord(fork_.get(), other), "starting a lane");
     check_cuda(cudaStreamWaitEvent(stream_, fork_.get()), "starting a lane");

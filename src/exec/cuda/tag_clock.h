@@ -1,4 +1,4 @@
-// The GPU's time by tags (plan/time_tags.h): marks in the compute stream read its clock. The host reads numbers of its
+// The GPU's time by tags (plan/time_tags.h). Marks in the compute stream read its clock. The host reads numbers in its
 // own memory, and never waits for the GPU.
 #pragma once
 #include "exec/cuda/mark.h"
@@ -14,7 +14,7 @@ class TagClock {
   TagClock& operator=(const TagClock&) = delete;
 
   void begin_run(int program, cudaStream_t stream) const;
-  // After an instruction: a mark if the tag changes or the program ends.
+  // Called after an instruction. Adds a mark if the tag changes or the program ends.
   void behind(int program, size_t instruction, cudaStream_t stream) const;
   void skip(cudaStream_t stream) const;
   TagSeconds seconds() const;

@@ -1,11 +1,11 @@
-// Facts of a GPU and its libraries, for a file of facts.
+// Facts of a GPU and its libraries, for a facts file.
 #pragma once
 #include "exec/cuda/device.h"
 #include "facts/device_facts.h"
 
 namespace megalith::cuda {
 
-// Sizes, versions, and the workspaces of products and attention that were asked for so far.
+// Adds sizes, versions, and the workspaces of the products and attentions that were requested so far.
 void tell(Device& device, DeviceFacts& facts);
 
 }  // namespace megalith::cuda

@@ -1,4 +1,4 @@
-// Copies of leaves from one pipeline stage's GPU to another's, concurrent with the programs. Each link (from, to,
+// Copies leaves from one pipeline stage's GPU to another's, concurrently with the programs. Each link (from, to,
 // channel) has its own stream.
 #pragma once
 #include <map>
@@ -10,7 +10,7 @@ namespace megalith::cuda {
 
 class Transfers {
  public:
-  // `peers`: may be missing, until something is to be moved.
+  // `peers`: may be null if nothing is sent.
   Transfers(Device& device, const Peers* peers) : device_(device), peers_(peers) {}
   ~Transfers();
   Transfers(const Transfers&) = delete;
@@ -25,7 +25,7 @@ class Transfers {
  private:
   struct Link {
     Comm* comm;
-    int transfer;  // the watch's number
+    int transfer;  // number in the watch
     Lane lane = {};
   };
   Link& link(int from, int to, int channel);

@@ -1,11 +1,11 @@
-// What block_runs.h says of a type's block.
+// Makes block_runs.h's numbers from a type.
 #pragma once
 #include "exec/cuda/block_runs.h"
 #include "graph/type.h"
 
 namespace megalith::cuda {
 
-// Error if the type has more than kMostDims dims, or one of them more than kMostRuns runs.
+// Error if the type has more than kMostDims dims, or a dim more than kMostRuns runs.
 BlockRuns runs_of(const Type& type, const Mesh& mesh, const Coord& coord);
 
 }  // namespace megalith::cuda

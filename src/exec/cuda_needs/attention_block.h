@@ -1,6 +1,6 @@
-// The part of a ring's block of keys that a rank's queries see, as one problem, if it is one. In zigzag order, as in
-// blocks, queries and keys of the same rank see each other like a separate sequence. Of other blocks some of the
-// queries see the first keys, all of them.
+// The part of a ring's block of keys that a rank's queries see, as one problem if possible. In zigzag order and in
+// blocks, queries and keys of the same rank see each other like a separate sequence. Of another rank's block some of
+// the queries see its first keys, all of these.
 #pragma once
 #include <optional>
 
@@ -8,14 +8,14 @@
 
 namespace megalith::cuda {
 
-// Local places. With `causal` the last query sees the last key, the one before it all but that, and so on.
+// Local indices. With `causal` the last query sees the last key, the query before it all but the last key, and so on.
 struct SeenBlock {
-  i64 query = 0, queries = 0;  // the first, how many; 0: no query sees any key
-  i64 keys = 0;                // the first so many
+  i64 query = 0, queries = 0;  // first query; number of queries, 0: no query sees any key
+  i64 keys = 0;                // number of keys, from the first on
   bool causal = false;
 };
 
-// Of queries and keys at these positions, without windows or documents; nothing if it takes more than one.
+// For queries and keys at these positions, without windows or documents. Nothing if one problem does not suffice.
 std::optional<SeenBlock> seen_block(const Indices& queries, const Indices& keys);
 
 }  // namespace megalith::cuda

@@ -1,4 +1,4 @@
-// An attention on one rank: sizes, properties of the case, and its problems for cuDNN.
+// An attention on one rank: its sizes, the properties of its case, and its problems for cuDNN.
 #pragma once
 #include "exec/cuda_needs/attention_needs.h"
 #include "exec/cuda_needs/cudnn_problem.h"
@@ -38,10 +38,10 @@ AttentionCase case_of(const Form& f, bool backward);
 AttentionSizes sizes_of(const Form& f);
 CudnnAttention problem_of(const Form& f);
 
-// Of the forward, one for each run of positions: what its causal queries see ends with the run.
+// The forward's problems, one for each run of positions. The keys that a run's causal queries see end with the run.
 std::vector<CudnnAttention> run_problems(const Form& f);
-i64 ends_bytes(const Form& f);    // of sequences that end early
-i64 biases_bytes(const Form& f);  // of all scores of a sample
+i64 ends_bytes(const Form& f);    // for sequences that end early
+i64 biases_bytes(const Form& f);  // for all scores of a sample
 i64 stats_bytes(const Form& f);
 
 // cuDNN's deterministic backward (before 9.25, on Hopper) stores all of dS: s x s elements a head. So one run of the
@@ -51,9 +51,9 @@ i64 stats_bytes(const Form& f);
 constexpr i64 kScoresShare = 32, kMostShare = 8;
 CudnnAttention grad_part(const Form& f);
 i64 grad_runs(const CudnnAttention& whole, const CudnnAttention& part);
-i64 grad_stats_bytes(const CudnnAttention& part);  // of one run
+i64 grad_stats_bytes(const CudnnAttention& part);  // for one run
 
-// A ring's block of keys by cuDNN.
+// A ring's block of keys as a problem for cuDNN.
 CudnnAttention problem_of(const Form& f, const SeenBlock& seen);
 
 }  // namespace megalith::cuda

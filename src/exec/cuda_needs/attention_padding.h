@@ -1,6 +1,6 @@
-// Attention whose values have another size than queries and keys (multi-head latent attention), as attention with
-// equal sizes. The smaller operands are copied into the workspace with zeros at the end of each row, and results are
-// cut. Zeros in q and k add nothing to scores. Zeros in v and the gradient of o give zeros, which are cut off.
+// Attention with different sizes of values and keys (multi-head latent attention), as attention with equal sizes. The
+// smaller operands are copied into the workspace, with zeros at the end of each row, and results are cut. Zeros in q
+// and k add nothing to scores. Zeros in v and in the gradient of o give zeros, which are cut off.
 #pragma once
 #include <optional>
 
@@ -10,19 +10,19 @@
 namespace megalith::cuda {
 
 struct PaddedTensor {
-  int index;           // of the op's inputs, or results
-  i64 rows, from;      // of a rank; elements of a row
-  i64 element, place;  // bytes of an element; its place in the workspace
+  int index;           // among the op's inputs, or results
+  i64 rows, from;      // rows on a rank; elements of a row
+  i64 element, place;  // bytes of an element; offset in the workspace
 };
 
 struct AttentionPadding {
-  LocalNode node;  // of equal sizes
+  LocalNode node;  // with equal sizes
   i64 size;        // of a head
   std::vector<PaddedTensor> ins, outs;
-  i64 bytes;  // of all; the kernel's own workspace follows
+  i64 bytes;  // of all copies; the kernel's own workspace follows
 };
 
-// Nothing where sizes are equal.
+// Nothing if sizes are equal.
 std::optional<AttentionPadding> padding_of(const Attention& op, const LocalNode& node);
 std::optional<AttentionPadding> padding_of(const AttentionGrad& op, const LocalNode& node);
 std::optional<AttentionPadding> padding_of(const AttentionPart& op, const LocalNode& node);

@@ -1,5 +1,5 @@
-// How a product of codes is computed on a GPU: with one scale an operand, or for blocks of 128, as one of cuBLASLt's
-// products of fp8. Else both operands are decoded, and their values multiplied.
+// How a GPU computes a product of codes. With one scale an operand, or with blocks of 128, it is one of cuBLASLt's fp8
+// products. Otherwise both operands are decoded, and their values are multiplied.
 #pragma once
 #include <optional>
 
@@ -8,8 +8,8 @@
 
 namespace megalith::cuda {
 
-// An operand's scales in the library's order: [rows, columns], rows `pitch` apart, and the position of each in
-// scale_inv. The rows are one part or several, which are part_stride apart there.
+// An operand's scales in the library's order: [rows, columns] with rows `pitch` apart, and the index of each scale in
+// scale_inv. The rows come from one part or several, `part_stride` apart in scale_inv.
 struct ScaleOrder {
   i64 rows = 0, columns = 0, pitch = 0;
   i64 row_stride = 0, column_stride = 0;
@@ -21,26 +21,26 @@ struct ScaleOrder {
 struct CodeProduct {
   GemmProblem problem;
   bool swapped = false;       // w is the left operand
-  ScaleOrder x = {}, w = {};  // of blocks
+  ScaleOrder x = {}, w = {};  // for blocks
 };
 
-// Of one scale an operand. Nothing: the result has no elements. Error if the library does not take these sizes.
+// For one scale an operand. Nothing if the result has no elements. Error if the library does not support these sizes.
 std::optional<CodeProduct> code_product(const QuantizedProduct& op, const LocalNode& node);
 
-// Of blocks of 128. Nothing: of other boxes, or the library does not take these sizes.
+// For blocks of 128. Nothing if boxes are others, or if the library does not support these sizes.
 std::optional<CodeProduct> block_product(const QuantizedProduct& op, const LocalNode& node);
 
-// Whether both operands are fp8, with one scale for the rank's whole part.
+// Whether both operands are fp8, each with one scale for the rank's whole part.
 bool has_two_scales(const QuantizedProduct& op, const LocalNode& node);
 
-// The product of values. They are bf16 where the scales are powers of two, so that no bit is lost: of fp8. Else f32.
-// The library has no product of f32 values with a bf16 result. So its sums are f32, and are rounded after it.
+// The product of decoded values. For fp8 with power-of-two scales values are bf16, so no bit is lost; else they are
+// f32. The library has no product of f32 values with a bf16 result. So its sums are f32, and are rounded afterwards.
 struct DecodedProduct {
   DType dtype = DType::f32;
   Einsum product;
   std::vector<Type> ins, outs;   // of the product
-  i64 x_bytes = 0, w_bytes = 0;  // of the values, a multiple of 256 each
-  i64 sums_bytes = 0;            // of f32 sums that are rounded to y; 0: the product writes y
+  i64 x_bytes = 0, w_bytes = 0;  // of the values, each a multiple of 256
+  i64 sums_bytes = 0;            // f32 sums that are rounded to y; 0: the product writes y
 
   bool rounds() const { return sums_bytes > 0; }
 };

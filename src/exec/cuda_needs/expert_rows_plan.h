@@ -1,5 +1,5 @@
-// ExpertRows on a GPU: choices are cut into chunks, and what each chunk has of each expert is counted apart.
-// ExpertParts: tokens are cut into chunks, whose rows are added up apart.
+// ExpertRows on a GPU: choices are cut into chunks, and each chunk's choices of each expert are counted separately.
+// ExpertParts: tokens are cut into chunks, and each chunk's rows are counted separately.
 #pragma once
 #include "base/dtype.h"
 

@@ -1,4 +1,4 @@
-// One of the matrix products that cuBLASLt makes: what its algorithms, and their workspace, depend on.
+// A matrix product for cuBLASLt: all that its algorithms and their workspace depend on.
 #pragma once
 #include <array>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace megalith::cuda {
 
-// What one scale covers in an operand of codes: all, 128 numbers along the sum, or 128 x 128. In the orders of
+// The values with one scale in an operand of codes: all, 128 along the sum, or 128 x 128. Orders as in
 // quant/scale_order.h.
 enum class CodeScales : u8 { one, rows, squares };
 
@@ -20,14 +20,14 @@ struct GemmProblem {
   std::array<i64, 3> batch_stride{};  // of a, b and y, in elements
   bool adds = false;                  // whether run() will be given a matrix to add
   bool bias = false;                  // whether run() will be given a bias
-  i64 alignment = 256;                // bytes; run()'s addresses are multiples of it
+  i64 alignment = 256;                // bytes; it divides run()'s addresses
   CodeScales a_scales = CodeScales::one, b_scales = CodeScales::one;
-  bool fast = false;  // of codes: partial sums may keep fewer bits than f32 has
+  bool fast = false;  // for codes: partial sums may keep fewer bits than f32 has
 };
 
 std::string to_string(const GemmProblem& problem);
 
-// A batch over several loops: the longest is the library's, the others are calls of their own.
+// A batch over several loops. The library runs the longest one; the others are separate calls.
 struct ProductBatch {
   Loop inside;
   std::vector<Loop> calls;
@@ -37,12 +37,13 @@ ProductBatch split_batch(std::vector<Loop> loops);
 // Whether an operand has fp8 codes, with a scale in device memory.
 constexpr bool is_coded(DType t) { return t == DType::f8_e4m3 || t == DType::f8_e5m2; }
 
-// Whether the library has this kind of product. f32 or bf16 operands of one type, y of that type or f32; a and b
-// dense along rows or columns. Or fp8 codes, y bf16 or f32; the summed dim is dense. It may still lack the sizes.
+// Whether the library supports this kind of product. Either operands are f32 or bf16, of one type, dense along rows or
+// columns, and y has that type or f32. Or operands are fp8 codes with a dense summed dim, and y is bf16 or f32. It may
+// still not support the sizes.
 bool is_library_kind(const GemmProblem& problem);
 
 EinsumOperands operands_of(const Einsum& op, const LocalNode& node);
-// The library's product for an einsum, if there is one: for each call of it.
+// The library's product for each call of an einsum, if it supports one.
 std::optional<GemmProblem> product_of(const Einsum& op, const EinsumPlan& plan, const LocalNode& node);
 
 }  // namespace megalith::cuda

@@ -3,7 +3,7 @@
 
 namespace megalith::cuda {
 
-// Of a transfer on a lane. Each one takes a multiprocessor from concurrent work.
+// Blocks of a transfer on a lane. Each one takes a multiprocessor from concurrent work.
 constexpr int kLaneBlocks = 24;
 
 }  // namespace megalith::cuda

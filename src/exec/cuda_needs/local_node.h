@@ -1,5 +1,5 @@
-// A node as one rank sees it, and what of its GPU decides how kernels go about it. Nothing here takes a GPU or CUDA: by
-// these files a plan for a GPU is made where there is none, and the kernels themselves are prepared by the same.
+// A node as one rank sees it, and the properties of its GPU that kernels depend on. These files need neither a GPU nor
+// CUDA. So a plan for a GPU can be made without one, from the same code that prepares the kernels.
 #pragma once
 #include <vector>
 

@@ -1,4 +1,4 @@
-// The loops of a spec (ops/loops.h) of two operands as numbers that a kernel takes by value, the innermost loop first.
+// The loops of a spec (ops/loops.h) over two operands, the innermost first. Kernels take this table by value.
 #pragma once
 #include <vector>
 

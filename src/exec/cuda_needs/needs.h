@@ -1,5 +1,5 @@
-// The workspace of a node's kernel on a GPU, computed without that GPU. Our own kernels are counted by their
-// preparation. For the libraries' kernels the caller must know it.
+// The workspace of a node's kernel on a GPU, computed without that GPU. For our own kernels the code of their
+// preparation counts it. For the libraries' kernels the caller must know it.
 #pragma once
 #include <optional>
 
@@ -12,10 +12,10 @@ namespace megalith::cuda {
 class LibraryNeeds {
  public:
   virtual ~LibraryNeeds() = default;
-  // Bytes; nothing: the library has no such product or attention.
+  // Bytes. Nothing if the library does not support the product or attention.
   virtual std::optional<i64> product(const GemmProblem& problem) const = 0;
   virtual std::optional<i64> attention(const CudnnAttention& problem) const = 0;
-  // A kernel of our own, whose workspace depends on the driver, was counted with its maximum.
+  // Called if the workspace of one of our kernels depends on the driver; its maximum was counted.
   virtual void bounded(std::string_view op) const = 0;
 };
 

@@ -20,7 +20,7 @@ struct RelayoutBoxes {
   RelayoutBoxes(const Relayout& op, const LocalNode& node);
 };
 
-// Of a message: so that it is packed in whole words.
+// Size of a packed message: a multiple of whole words.
 constexpr i64 packed_bytes(i64 bytes) { return (bytes + 15) / 16 * 16; }
 
 }  // namespace megalith::cuda

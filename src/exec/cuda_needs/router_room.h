@@ -1,5 +1,5 @@
-// Workspaces of the router's kernels: the lists of tokens that chose an expert (ExpertCapacity), and a number of each
-// token (Sinkhorn).
+// Workspaces of the router's kernels: the lists of tokens that chose an expert (ExpertCapacity), and one number a token
+// (Sinkhorn).
 #pragma once
 #include "base/dtype.h"
 

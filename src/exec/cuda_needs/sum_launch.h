@@ -7,8 +7,8 @@ namespace megalith::cuda {
 // Operand 0 is x, operand 1 is the result.
 struct SumLaunch {
   DType from, to;
-  LoopTable kept, summed;  // by columns: `kept` without x's innermost loop, which is `columns`
-  i64 columns = 0;         // 0: by runs, the sums go along x's innermost loop or nothing does
+  LoopTable kept, summed;  // by columns: `kept` lacks x's innermost loop, which has size `columns`
+  i64 columns = 0;         // 0: by runs, so the sums go along x's innermost loop, or nothing is summed
   i64 column_step = 0;     // of the result
   i64 outputs = 0;
   i64 terms = 0;              // of each output
@@ -17,6 +17,6 @@ struct SumLaunch {
   constexpr i64 groups() const { return columns ? outputs / columns : outputs; }
   constexpr i64 workspace() const { return chunks * outputs * i64(sizeof(double)); }
 };
-constexpr i64 kShortRun = 1024;  // terms up to which a warp adds up an output, not a block
+constexpr i64 kShortRun = 1024;  // maximum terms of an output that a warp sums; more need a block
 
 }  // namespace megalith::cuda

@@ -1,4 +1,4 @@
-// How sums are cut for a GPU.
+// How a GPU divides sums.
 #pragma once
 #include "exec/cuda_needs/local_node.h"
 #include "exec/cuda_needs/sum_launch.h"
@@ -12,8 +12,9 @@ struct SumLoops {
 };
 SumLoops loops_of(const Sum& op, const LocalNode& node);
 SumLaunch plan_sum(DType from, DType to, const SumLoops& loops);
-// Whether sum_hopper.cu takes it. Its clusters cut rows into 8 parts only: fewer columns are too few blocks for the
-// GPU, more are enough of them for sum.cu. Both ends are measured; between them it took 2 to 19% less time.
+// Whether sum_hopper.cu is used. Its clusters divide rows into only 8 parts. So few columns give too few blocks for the
+// GPU; with many columns sum.cu has enough blocks too. Both limits are measured; between them it took 2 to 19% less
+// time.
 bool fits_hopper(const SumLaunch& l, int capability);
 
 // Sums of the columns of [rows, columns], for kernels that write the partial sums of chunks of rows themselves.

@@ -1,4 +1,4 @@
-// Checks that prepare() makes, in one wording.
+// Checks that several prepare() make, with one wording.
 #pragma once
 #include <algorithm>
 #include <string_view>

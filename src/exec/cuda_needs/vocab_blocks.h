@@ -1,5 +1,5 @@
-// Whether the vocabulary's loss and its gradient are made in one reading of the logits. A row stays in the registers of
-// a cluster's blocks meanwhile, which is why that needs Hopper and rows that fit.
+// Whether the vocabulary's loss and its gradient are computed with one read of the logits. A row then stays in the
+// registers of a cluster's blocks. So this needs Hopper, and rows that fit.
 #pragma once
 #include "base/dtype.h"
 
@@ -14,7 +14,7 @@ inline int vocab_loss_blocks(DType dtype, i64 rows, i64 width, int capability) {
   const bool fits = capability == 90 && width % pack == 0 && blocks <= kVocabBlocks;
   return fits && rows * blocks < (i64{1} << 31) ? int(blocks) : 0;
 }
-// If it does not fit: for each row its maximum and two gradients.
+// The workspace if rows do not fit: a maximum and two gradients for each row.
 inline i64 vocab_loss_workspace(i64 rows) { return 3 * rows * i64(sizeof(float)); }
 
 }  // namespace megalith::cuda

@@ -1,5 +1,5 @@
-// A clock of a device's facts. A kernel takes what such kernels of near sizes were seen to take; of a transfer the
-// links tell, by whether its ranks are in one node.
+// A clock from a device's facts. A kernel takes as long as measured kernels of near sizes. A transfer's time follows
+// from the links, and depends on whether its ranks are in one node.
 #pragma once
 #include <map>
 
@@ -15,18 +15,20 @@ class FactsClock final : public Clock {
   Took seconds(const Plan& plan, const Program& program, const Instruction& in) const override;
   double send(double bytes, int from, int to) const override;
   double together() const override { return facts_.together; }
-  // Without measured ones a transfer is not slowed, and overlap_slowdown slows all kernels.
+  // Without measured values a transfer is not slowed, and overlap_slowdown slows all kernels.
   BesideFacts beside() const override {
     const double all = facts_.overlap_slowdown;
     return facts_.beside.value_or(BesideFacts{all, all, all, 1});
   }
 
   double seconds(const KernelKind& kind) const;
-  // Of `wire` bytes that one rank sends of a message of `whole` bytes, by measured transfers of this kind: those among
-  // the most similar number of ranks. Nothing, where none were measured, or the ranks are not in one node.
+  // Seconds for `wire` bytes that one rank sends of a message of `whole` bytes, from measured transfers of this kind.
+  // It uses those with the most similar number of ranks. Nothing if none were measured, or the ranks are not in one
+  // node.
   std::optional<double> measured(std::string_view kind, bool lane, double wire, double whole,
                                  const std::vector<int>& ranks) const;
-  // Of `bytes` that one rank sends of a message of `whole` bytes among these ranks; pairs: each to each, not in a ring.
+  // Seconds for `bytes` that one rank sends of a message of `whole` bytes among these ranks. pairs: each rank sends to
+  // each, not in a ring.
   double transfer(double bytes, double whole, const std::vector<int>& ranks, bool pairs = false) const;
 
  private:

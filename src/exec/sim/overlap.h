@@ -12,10 +12,10 @@ class Overlap {
  public:
   explicit Overlap(const BesideFacts& beside) : beside_(beside) {}
 
-  // Appends this many seconds to the lane, and returns a ticket.
+  // Appends a transfer of this many seconds to the lane, and returns a ticket.
   int begin(int lane, double seconds, bool between_ranks);
-  // Each returns the seconds that go by: until work is done that takes so many alone, until a transfer in line has
-  // gone, until a ticket's has. A ticket of -1 waits for nothing.
+  // Each advances the time, and returns the elapsed seconds: until work that takes `seconds` alone is done, until a
+  // transfer in line has ended, until a ticket's transfer has ended. A ticket of -1 waits for nothing.
   double work(double seconds, KernelKind::Table table);
   double transfer(double seconds);
   double wait(int ticket);
@@ -23,21 +23,21 @@ class Overlap {
 
  private:
   struct Moved {
-    double left;  // seconds, alone
+    double left;  // remaining seconds, if nothing slows it
     bool between_ranks;
   };
   double slowdown(KernelKind::Table table) const;
   bool moves_between_ranks() const;
-  // The first on each lane that has not gone, as each lane moves one at a time.
+  // The first transfer of each lane that has not ended, because each lane runs one at a time.
   std::vector<int> heads() const;
-  // Advances `left` seconds of work, each `slower` during a transfer between ranks.
+  // Advances by `left` seconds of work, which is `slower` during a transfer between ranks.
   double run(double left, double slower, double transfer_slower);
   void pass(double seconds, double transfer_slower);
 
   BesideFacts beside_;
   double now_ = 0;
   std::vector<Moved> moved_;
-  std::map<int, std::vector<int>> lanes_;  // tickets that have not gone, in order
+  std::map<int, std::vector<int>> lanes_;  // tickets of transfers that have not ended, in order
 };
 
 }  // namespace megalith::sim

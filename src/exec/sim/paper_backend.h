@@ -1,5 +1,5 @@
-// A backend for a GPU that need not exist: plans are the same as on the card, and run against a clock. Our kernels'
-// needs are counted as on the card. Those of libraries come from the facts, or are bounded.
+// A backend for a GPU that need not exist. Plans are the same as on the real GPU, and run against a clock. The
+// workspaces of our kernels are computed as on the GPU. Those of libraries come from the facts, or are bounded.
 #pragma once
 #include <memory>
 
@@ -11,7 +11,7 @@ namespace megalith::sim {
 class PaperBackend : public Backend {
  public:
   virtual const DeviceFacts& facts() const = 0;
-  // Lines: which workspaces of plans so far were bounded, as the facts do not have them.
+  // Lines that name the workspaces that were bounded in plans so far, because the facts lack them.
   virtual std::vector<std::string> bounded() const = 0;
 };
 std::unique_ptr<PaperBackend> make_paper_backend(DeviceFacts facts);

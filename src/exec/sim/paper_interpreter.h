@@ -1,4 +1,4 @@
-// Runs a plan against a clock: nothing is computed and nothing held, every number read is 0.
+// Runs a plan against a clock. It computes and stores nothing; every number that is read is 0.
 #pragma once
 #include <memory>
 

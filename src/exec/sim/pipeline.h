@@ -16,8 +16,8 @@ struct TaskCost {  // seconds
 };
 
 // When a transfer starts. buffered: when its data exist and the channel is free (the receiver has a buffer).
-// rendezvous: not before the receiver has reached the task that takes it, or one shortly before (a receive posted
-// there). Either blocks only the channel.
+// rendezvous: not before the receiver has reached the task that takes it, or an earlier task that posts the receive.
+// Both block only the channel.
 enum class Send { buffered, rendezvous };
 
 struct PipelineSpec {
@@ -25,10 +25,10 @@ struct PipelineSpec {
   std::vector<std::vector<TaskCost>> costs;  // [stage][chunk]
   double transfer = 0;                       // seconds
   Send send = Send::buffered;
-  // Copies of what a chunk sends, [stage][chunk]: a task that writes copy micro_batch % slots waits until what that one
-  // held before is taken. Empty: any number.
+  // The number of copies of a chunk's output, [stage][chunk]. A task that writes copy micro_batch % slots waits until
+  // the previous content was taken. Empty: unlimited.
   std::vector<std::vector<int>> slots = {};
-  int ahead = 0;  // gradients that a rank is ready to receive before it comes to their tasks (gradients_ahead)
+  int ahead = 0;  // gradients that a rank is ready to receive before it reaches their tasks (gradients_ahead)
 };
 
 struct TimedTask {
@@ -41,26 +41,26 @@ struct PipelineRun {
   double bubble = 0;  // idle time of all stages over their compute: Megatron's fraction, (p - 1) / m for even 1F1B
   std::vector<std::vector<TimedTask>> stages;
   std::vector<double> busy;    // seconds a stage computes
-  std::vector<int> in_flight;  // the most (micro-batch, chunk) pairs a stage holds activations of
+  std::vector<int> in_flight;  // the maximum of (micro-batch, chunk) pairs whose activations a stage holds
 };
 
-// The copies that ranks have when they run these schedules: those of slots().
+// The copies that ranks have with these schedules, from slots().
 std::vector<std::vector<int>> slots_of_stages(const ScheduleSpec& schedule);
 
 // Even costs for every stage and chunk.
 PipelineSpec even_pipeline(const ScheduleSpec& schedule, const TaskCost& cost);
 
-// Runs schedule() of every stage, or the lists given. Error, naming stages and tasks, if they wait for each other, if a
-// channel's orders differ, or if something sent is never taken. So is a rank that runs a task before the one it needs
-// of its own.
+// Runs schedule() of every stage, or the given lists. Error, with stages and tasks, if they wait for each other, if a
+// channel's orders differ, or if a message is never taken. Also if a rank runs a task before one of its own that it
+// needs.
 PipelineRun run_pipeline(const PipelineSpec& spec);
 PipelineRun run_pipeline(const PipelineSpec& spec, const std::vector<TaskList>& lists);
 
-// The bubble of even stages without transfers, from formulas (docs/pipeline.md): what run_pipeline measures.
+// The bubble of even stages without transfers, by formulas (docs/pipeline.md). run_pipeline measures the same.
 double bubble_formula(const ScheduleSpec& schedule, const TaskCost& cost);
 
-// One line a stage: F, B, W and the number of the micro-batch, with chunks > 1 a letter for the chunk; the length is
-// the time. Lines longer than `columns` are cut.
+// One line a stage: F, B or W and the number of the micro-batch; with chunks > 1 a letter for the chunk. The length is
+// the time. Longer lines are cut at `columns`.
 std::string draw(const PipelineRun& run, int columns = 200);
 
 }  // namespace megalith::sim

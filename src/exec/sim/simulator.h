@@ -19,7 +19,7 @@ struct Hardware {
   double launch_seconds = 0;  // fixed cost of an instruction
   double host_bytes = 0;      // bytes/s to the host's memory, and as many from there
 };
-// The clock of such rates.
+// A clock with these rates.
 class RatesClock final : public Clock {
  public:
   explicit RatesClock(Hardware hw) : hw_(std::move(hw)) {}
@@ -30,7 +30,7 @@ class RatesClock final : public Clock {
   Hardware hw_;
 };
 
-Hardware this_cpu();  // measured for a moment when called
+Hardware this_cpu();  // measured by a short benchmark when called
 Hardware h200();      // docs/notes: 660 TFLOP/s bf16, 4.25 TB/s, NVLink 380 GB/s, PCIe 50 GB/s each way
 
 struct Total {

@@ -1,11 +1,11 @@
-// BERT (Devlin 2018), a stack that sees the whole sequence, as Megatron builds it and as Hugging Face does:
+// BERT (Devlin 2018): a stack whose attention sees the whole sequence, in the forms of Megatron and Hugging Face:
 //   x = word[tokens] + position + token_type[types], then (embedding_layernorm) a norm
 //   pre-norm:   x += attention(norm(x)); x += mlp(norm(x)); a norm after the last layer
 //   post-norm:  x = norm(x + attention(x)); x = norm(x + mlp(x))
 //   logits = norm(gelu(dense x)) word^T + bias            [s,b,v]; this GELU is the exact one
 //   binary = head(tanh(pooler x[position 0]))             [b,2]
-// Loss: the masked tokens' mean over the global batch and, with the binary head, the mean of the sequences' cross
-// entropies. Letters as in models/gpt.
+// The loss is the mean over masked tokens of the global batch. With the binary head it also has the mean of the
+// sequences' cross entropies. Letters as in models/gpt.
 #pragma once
 #include "models/config.h"
 #include "models/model.h"
@@ -16,9 +16,9 @@ namespace megalith {
 inline constexpr const char* kOrderTerm = "sop loss";  // as Megatron logs it
 
 // Blocks: the embedding, each layer, the heads with the losses. Data leaves: tokens, types, position_ids, labels (i32
-// [s,b]), loss_mask (f32 [s,b]), lengths (i32 [b]: keys behind are not seen), rows (i64 [b]); for the binary head also
-// first_token (f32 [s,b]: 1 at position 0), is_random (i32 [b]: the label) and pair_mask (f32 [b]: 1: the sequence
-// counts). Terms: "lm loss", kOrderTerm. Outputs: "logits" [s,b,v], "binary_logits" [b,1,2].
+// [s,b]), loss_mask (f32 [s,b]), lengths (i32 [b]: keys from there on are not seen), rows (i64 [b]). With the binary
+// head also first_token (f32 [s,b]: 1 at position 0), is_random (i32 [b]: the label) and pair_mask (f32 [b]: 1 if the
+// sequence counts). Terms: "lm loss", kOrderTerm. Outputs: "logits" [s,b,v], "binary_logits" [b,1,2].
 class Bert final : public Model {
  public:
   // `config` must be resolved.

@@ -1,5 +1,5 @@
-// A GPT: a decoder of alike layers between an embedding and a head. The text is single-device but for
-// to_tensor_parallel() and to_residual(), the two places where tensor parallelism meets the residual stream.
+// A GPT: a decoder of equal layers between an embedding and a head. The code reads as for a single device. The
+// exceptions are to_tensor_parallel() and to_residual(), where tensor parallelism meets the residual stream.
 //   s sequence  b batch  h hidden  g KV group  r query heads of a group  d head width  f ffn  v padded vocabulary
 #pragma once
 #include "models/config.h"
@@ -15,10 +15,10 @@ struct GptData {
 };
 
 // Blocks: the embedding, each layer, the head with the loss. Data leaves: tokens, labels, position_ids, document_starts
-// (i32 [s,b]), loss_mask (f32, in f64 models f64, [s,b]), rows (i64 [b]: sample numbers); the ones it has no use for
-// are left out. Term: "lm loss", the sum of the masked losses over the sum of the mask. Output: "logits" [s,b,v].
-// With multi-token prediction (mtp.h) the head's block has the modules too, their data leaves and terms. Evaluation is
-// without them.
+// (i32 [s,b]), loss_mask (f32, in f64 models f64, [s,b]), rows (i64 [b]: sample numbers). Leaves that the model does
+// not need are left out. Term: "lm loss", the sum of the masked losses over the sum of the mask. Output: "logits"
+// [s,b,v]. With multi-token prediction (mtp.h) the head's block also has the modules, their data leaves and terms.
+// Evaluation does not have them.
 class Gpt final : public Model {
  public:
   // `config` must be resolved.
@@ -41,13 +41,13 @@ class Gpt final : public Model {
 // The recipe of a model that computes in one type.
 Precision precision_of(const ModelConfig& config, DType compute);
 
-// Adds the model for generation: `tokens` new tokens of each of `batch` sequences. They follow `length` tokens whose
+// Adds the model for generation: `tokens` new tokens of each of `batch` sequences. They follow `length` tokens, whose
 // keys and values are in caches (leaves of role cache, updated in place). Data leaves: tokens and position_ids (i32
-// [s,b]), and length (i32 []). The first two have "/<tokens>" after their names, so that programs of several sizes
-// share parameters and caches. Output: "logits".
+// [s,b]), and length (i32 []). The first two have "/<tokens>" after their names. So programs of several sizes can share
+// parameters and caches. Output: "logits".
 struct DecodeShape {
   i64 tokens = 1, batch = 1;
-  i64 cache_length = 0;  // most tokens a sequence may have
+  i64 cache_length = 0;  // maximum tokens of a sequence
   Precision precision = {};
 };
 Built build_gpt_decoder(Builder& b, const ModelConfig& config, const DecodeShape& shape, const ParallelStyle& style);

@@ -13,7 +13,7 @@ struct Chunks {
 };
 Chunks chunks_of(const ModelConfig& config, i64 batch);
 
-// The keys of dropout: sample numbers of chunks, i64 [c].
+// Keys of dropout: sample numbers of chunks, i64 [c].
 Value chunk_rows(Parts& parts);
 
 // x [s,b,..] -> [m,c,..] and back, s unsplit; `rest`: the remaining letters.
@@ -24,10 +24,10 @@ Value from_chunks(Builder& b, const Chunks& sizes, const std::string& rest, Valu
 Value join_neighbors(Builder& b, const Chunks& sizes, const std::string& rest, Value x);
 Value part_neighbors(Builder& b, const Chunks& sizes, const std::string& rest, Value x);
 
-// x [s,b,g,r,d], s unsplit: token t becomes token t + m - 1 of x; the first m - 1 move to the end, where nothing reads
-// them.
+// x [s,b,g,r,d], s unsplit: token t becomes token t + m - 1 of x. The first m - 1 tokens move to the end, where nothing
+// reads them.
 Value move_ahead(Builder& b, const Chunks& sizes, Value x);
-// The way back, with zeros for the first m - 1 tokens.
+// The inverse, with zeros for the first m - 1 tokens.
 Value move_back(Builder& b, const Chunks& sizes, Value x);
 
 }  // namespace megalith

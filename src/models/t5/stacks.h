@@ -1,5 +1,5 @@
-// The parts of a T5's graph: both stacks' embeddings and layers, the memory between them, the logits. Whole models,
-// pieces of one, and the programs of a generation consist of them.
+// The parts of a T5's graph: embeddings and layers of both stacks, the memory between them, the logits. Whole models,
+// pieces of a model, and the programs of a generation are made of them.
 #pragma once
 #include <functional>
 
@@ -9,9 +9,9 @@ namespace megalith {
 
 // One of the two stacks.
 struct T5Stack {
-  const char* name;    // before its parameters' names
-  const char* tokens;  // the leaf of its text
-  const char* ids;     // and of its positions
+  const char* name;    // prefix of its parameters' names
+  const char* tokens;  // leaf of its text
+  const char* ids;     // leaf of its positions
   bool causal;
 };
 inline constexpr T5Stack kT5Encoder{"encoder", "tokens", "position_ids", false};
@@ -28,12 +28,12 @@ class T5Stacks {
   Value embed(const T5Stack& stack, Value table);
   // Layers [first, last) of a stack.
   Value layers(const T5Stack& stack, i64 first, i64 last, Value x, const Cross& cross = {});
-  Value memory(Value x);  // of the encoder's stream: what cross-attention reads
-  // Of the decoder's stream. `table`: where the head is tied.
+  Value memory(Value x);  // from the encoder's stream: the input of cross-attention
+  // From the decoder's stream. `table`: for a tied head.
   Value logits(Value x, Value table);
 
   Parts p;
-  Value lengths{};  // [b], of the encoder's texts; none: each is whole
+  Value lengths{};  // [b], of the encoder's texts; none: all tokens exist
 
  private:
   Value positions_table(const T5Stack& stack);

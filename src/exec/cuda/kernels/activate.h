@@ -11,15 +11,15 @@ struct ActivateLaunch {
   i64 n;
 };
 void launch_activate(const ActivateLaunch& l, const void* x, void* y, cudaStream_t stream);
-// y: the forward's result once more, or null. dx may be dy or x, and y the other.
+// y: the forward's result again, or null. dx may be dy or x, and y the other.
 struct ActivateGradBuffers {
   const void *dy, *x;
   void *dx, *y;
 };
 void launch_activate_grad(const ActivateLaunch& l, const ActivateGradBuffers& b, cudaStream_t stream);
 
-// The same of rows, together with the sums of dx over them; `sums` must go by columns, one loop, packed. `workspace`:
-// of sums.workspace() bytes.
+// The same for rows, and the sums of dx over them. `sums` must be by columns, with one loop, packed. `workspace`: of
+// sums.workspace() bytes.
 void launch_activate_grad_bias(const ActivateLaunch& l, const SumLaunch& sums, const ActivateGradBuffers& b, void* bias,
                                void* workspace, cudaStream_t stream);
 

@@ -15,7 +15,7 @@ struct AddLaunch {
 AddLaunch add_launch(DType x, DType y, const std::vector<Loop>& loops);
 void launch(const AddLaunch& l, const void* x, const void* y, void* z, cudaStream_t stream);
 
-// Likewise: operand 0 is the small x, operand 1 is the result y. Any of f32, bf16, f64.
+// The same: operand 0 is the small x, operand 1 is the result y. Any of f32, bf16, f64.
 struct BroadcastLaunch {
   DType from, to;
   i64 n = 0;

@@ -1,5 +1,5 @@
-// Copies of boxes (mesh/pieces.h) between the memories of one GPU, many in one launch: how relayouts pack messages and
-// put them in place. Bytes are moved in the widest words, up to 16, that a box's rows, places and strides allow.
+// Copies boxes (mesh/pieces.h) between memories of one GPU, many in one launch. Relayouts use it to pack and unpack
+// messages. Words have up to 16 bytes, as a box's rows, offsets and strides allow.
 #pragma once
 #include <vector>
 
@@ -14,13 +14,13 @@ namespace megalith::cuda {
 
 enum class Memory : u8 { in, out, workspace };
 
-// A place in one of them, in bytes.
+// An offset in one of the memories, in bytes.
 struct At {
   Memory memory;
   i64 bytes = 0;
 };
 
-// In words of `width` bytes; the last dim first.
+// Sizes in words of `width` bytes, the last dim first.
 struct BoxCopy {
   static constexpr int kMostDims = 5;
   u8 from_memory = 0, to_memory = 0, width = 1, dims = 1;
@@ -31,20 +31,20 @@ struct BoxCopy {
   i64 from_strides[kMostDims] = {}, to_strides[kMostDims] = {};  // bytes
 };
 
-// One launch. It goes to the GPU as a kernel's parameter.
+// One launch, passed as a kernel's parameter.
 struct BoxCopies {
-  static constexpr int kMost = 24, kThreads = 256, kEach = 4;  // boxes; threads of a block, words of a thread
+  static constexpr int kMost = 24, kThreads = 256, kEach = 4;  // boxes; threads of a block; words of a thread
   int count = 0;
   u32 blocks = 0;
   BoxCopy box[kMost];
 };
 void launch(const BoxCopies& c, const std::byte* in, std::byte* out, std::byte* workspace, cudaStream_t stream);
 
-// All the launches of a list of boxes.
+// All launches for a list of boxes.
 class BoxCopyList {
  public:
-  // Boxes of elements of `element` bytes, their places counted from the two given. Places and strides are multiples of
-  // an element. Error if a box has more dims than the kernel takes.
+  // Boxes with elements of `element` bytes. Their offsets count from `from` and `to`. Offsets and strides are multiples
+  // of an element. Error if a box has more dims than the kernel supports.
   void add(const std::vector<Box>& boxes, i64 element, At from, At to);
   void add(const Box& box, i64 element, At from, At to);
   bool empty() const { return launches_.empty(); }

@@ -1,4 +1,4 @@
-// y = a / b of two numbers of one type, f32 or f64; 0 where b is 0.
+// y = a / b for two numbers of one type, f32 or f64; 0 if b is 0.
 #pragma once
 #include "exec/cuda/device.h"
 

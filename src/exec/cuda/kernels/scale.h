@@ -1,4 +1,4 @@
-// y = k * x, element types of x and y as given: f32, f64 or bf16. n elements.
+// y = k * x. x and y have the given element types: f32, f64 or bf16. n elements.
 #pragma once
 #include "exec/cuda/device.h"
 

@@ -9,7 +9,7 @@ void launch(const SumLaunch& l, const void* x, void* y, void* workspace, cudaStr
 // If fits_hopper(): bf16 to f32 or bf16, with contiguous rows.
 void launch_hopper(const SumLaunch& l, const void* x, void* y, cudaStream_t stream);
 
-// The end of sums whose chunks another kernel has written (column_sums()).
+// The second stage of sums whose chunks another kernel has written (column_sums()).
 void launch_finish(const SumLaunch& l, const double* partial, void* y, cudaStream_t stream);
 
 }  // namespace megalith::cuda

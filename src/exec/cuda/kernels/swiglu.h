@@ -12,7 +12,7 @@ struct SwigluLaunch {
   i64 rows, f;
 };
 void launch_swiglu(const SwigluLaunch& l, const void* x, void* y, cudaStream_t stream);
-// y: the forward's result once more, or null. dx may be x, and y dy.
+// y: the forward's result again, or null. dx may be x, and y dy.
 struct SwigluGradBuffers {
   const void *dy, *x;
   void *dx, *y;

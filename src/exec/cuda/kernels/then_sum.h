@@ -1,4 +1,4 @@
-// A gradient whose bias is added up by a pass of its own, where its kernel cannot do it on the way.
+// A gradient followed by a separate sum for the bias, if the gradient's kernel cannot compute it.
 #pragma once
 #include <algorithm>
 
@@ -6,7 +6,8 @@
 
 namespace megalith::cuda {
 
-// `gradient`, then the sum over the rows of its first result as its result number `bias`. letters: of that result.
+// Runs `gradient`, then the sum over the rows of its first result, as result number `bias`. letters: of the first
+// result.
 inline Kernel then_sum(const Kernel& gradient, const KernelContext& context, const std::string& letters, int bias) {
   const Type& dx = context.outs[0];
   const Type& to = context.outs[size_t(bias)];

@@ -1,4 +1,4 @@
-// Codes of fp8 or fp4 back to values: what products of codes that the library lacks multiply.
+// Decodes fp8 or fp4 codes to values, for products of codes that the library does not have.
 #pragma once
 #include "exec/cuda/device.h"
 
@@ -10,10 +10,11 @@ struct DecodeLaunch {
   DType to = DType::bf16;       // or f32
   i64 n = 0;
   int dims = 0;
-  // Of a dim: its size, that of a box, and how far the scales of neighbouring boxes are apart.
+  // For each dim: its size, the size of a box, and the stride between scales of neighbouring boxes.
   i64 size[kMostDims] = {}, box[kMostDims] = {}, stride[kMostDims] = {};
 };
-// Scales [rows, columns] of these strides, the rows of several parts, into rows `pitch` apart; what fills them up is 0.
+// Copies scales [rows, columns] with these strides to rows `pitch` apart. The rows come from several parts. Padding is
+// 0.
 struct OrderLaunch {
   i64 rows = 0, columns = 0, pitch = 0, row_stride = 0, column_stride = 0, rows_of_part = 0, part_stride = 0;
 };

@@ -9,7 +9,7 @@ constexpr int kMaxEinsumLoops = 8;
 
 struct EinsumLoops {
   int count = 0;
-  i64 n = 1;  // all together
+  i64 n = 1;  // total number of iterations
   i64 size[kMaxEinsumLoops] = {};
   i64 x[kMaxEinsumLoops] = {}, w[kMaxEinsumLoops] = {}, y[kMaxEinsumLoops] = {};  // strides, in elements
 };
@@ -26,7 +26,8 @@ struct EinsumPointers {
 };
 void launch(const EinsumLaunch& l, const EinsumPointers& p, cudaStream_t stream);
 
-// n numbers, normally distributed, the same for the same seed; f32, bf16 or codes of such, scaled to fill the format.
+// n normally distributed numbers; the same seed gives the same numbers. f32, bf16, or codes scaled to use the whole
+// format.
 void fill_normal(void* x, DType dtype, i64 n, u32 seed, cudaStream_t stream);
 
 }  // namespace megalith::cuda

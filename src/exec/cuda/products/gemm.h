@@ -14,8 +14,8 @@
 namespace megalith::cuda {
 
 // Device memory. `plus`: the added term, in y's type and layout, or y itself; nullptr: none. `bias`: n numbers of y's
-// type, added to each row of y. A bf16 y with an added term may also be rounded before the addition, as by two ops:
-// the library's kernels do that. `a_scale`, `b_scale`: for operands of codes, whose values are code times this f32.
+// type, added to each row of y. A bf16 y may be rounded before `plus` is added, as by two ops: the library's kernels do
+// that. `a_scale`, `b_scale`: for operands of codes, whose values are code times this f32.
 struct GemmArgs {
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* y = nullptr;
@@ -27,18 +27,17 @@ struct GemmArgs {
 
 class Gemm {
  public:
-  // Finds out which algorithms there are; takes the one that was stored for this problem, else the one that the library
-  // expects to be fastest.
+  // Lists the possible algorithms. It uses the stored one for this problem, else the one that the library ranks first.
   Gemm(Device& device, const GemmProblem& problem);
   ~Gemm();
   Gemm(const Gemm&) = delete;
   Gemm& operator=(const Gemm&) = delete;
 
-  // Whether the library has this product (is_library_kind) in these sizes. The rest of the functions are for possible
-  // products only.
+  // Whether the library supports this product (is_library_kind) in these sizes. The other functions may be called only
+  // then.
   bool possible() const;
-  i64 workspace() const;              // bytes: the most that any of the algorithms needs
-  bool chosen() const;                // by measurement, now or earlier, or there is nothing to choose
+  i64 workspace() const;              // bytes; the maximum over the algorithms
+  bool chosen() const;                // by measurement, now or earlier, or because there is no choice
   int num_algorithms() const;         // for measurements
   void use_algorithm(int algorithm);  // the library's first suggestion is 0
 
@@ -48,10 +47,9 @@ class Gemm {
 
   // Enqueues. Error naming the problem if the library refuses.
   void run(const GemmArgs& args) const;
-  // Measures the algorithms, of large products variants too, unless one is chosen or choices do not last, and remembers
-  // the fastest. The operands must
-  // hold numbers as varied as a run's: less varied ones take less power, and power is what limits a large product.
-  // Writes y. Waits.
+  // Chooses the fastest algorithm by measurement; for large products also among variants. It does nothing if one is
+  // chosen, or if choices are not kept. The operands must hold numbers as varied as in a run: less varied ones take
+  // less power, which limits large products. Writes y. Waits.
   void tune(const GemmArgs& args);
 
  private:
@@ -59,13 +57,13 @@ class Gemm {
   std::unique_ptr<Library> lt_;
 };
 
-// Shared by the products of one device.
+// The products of one device, shared by its kernels.
 struct GemmLibrary {
   std::map<std::string, std::shared_ptr<Gemm>> products;  // by problem
   SustainedClocks clocks;
 };
 
-// The device's one product for `problem`, made at first use.
+// The device's product for `problem`, created at first use.
 std::shared_ptr<Gemm> shared_gemm(Device& device, const GemmProblem& problem);
 
 }  // namespace megalith::cuda

@@ -1,7 +1,7 @@
-// The matrix-product algorithms that were measured to be the fastest, by problem: kept in a file, so that a second
-// start costs nothing and the same algorithm (so the same bits) is used from run to run.
+// The fastest matrix-product algorithms by problem, as they were measured. They are kept in a file, so a second start
+// costs nothing. Each run uses the same algorithm, so it has the same bits.
 //
-// The file is JSON: {"megalith gemm choices": 1, "sum": checksum of what follows, "machines": {machine: {problem:
+// The file is JSON: {"megalith gemm choices": 1, "sum": checksum of the rest, "machines": {machine: {problem:
 // {"algorithm": hex digits, "ms": number}}}}. One file may hold the choices of several kinds of machine.
 #pragma once
 #include <map>
@@ -26,18 +26,18 @@ class GemmChoices {
   // is kept, with a warning. The same if no file can be written.
   GemmChoices(std::string file, std::string machine);
 
-  // Whether choices persist. If not, none should be made: a new measurement may choose differently, and the same run
-  // would round differently.
+  // Whether choices persist. If not, nothing should be measured: a second measurement may choose another algorithm, and
+  // the same run would round differently.
   bool kept() const { return !file_.empty(); }
   const std::string& file() const { return file_; }
   const GemmChoice* find(const std::string& problem) const;
-  // Remembers a choice and writes the file, with the entries that others wrote meanwhile (atomically: a new file
-  // replaces the old one). If another process has chosen for the problem since this one read the file, its choice
-  // stays, and find() returns it. So this run multiplies like later ones. A file that cannot be written is a warning,
-  // once. A lock of the folder serializes processes, if the file system supports it.
+  // Keeps a choice and writes the file, including entries that other processes wrote meanwhile. The write is atomic: a
+  // new file replaces the old one. If another process chose for the problem since this one read the file, its choice
+  // stays, and find() returns it. So this run uses the same algorithm as later ones. If the file cannot be written,
+  // there is one warning. A lock of the folder serializes processes, if the file system supports it.
   void add(const std::string& problem, GemmChoice choice);
-  // All choices known here; and their replacement by another rank's. From then on nothing else is known or kept, so
-  // that ranks use the same algorithms. Choices of another kind of machine are skipped.
+  // All choices known here, and their replacement by another rank's. After the replacement nothing else is known or
+  // kept. So all ranks use the same algorithms. Choices of another kind of machine are skipped.
   std::string text() const;
   void take(const std::string& text);
 

@@ -1,4 +1,5 @@
-// Counts the multiprocessors' clock cycles over work enqueued in between, and the clock's mean frequency.
+// Counts the multiprocessors' clock cycles of the work enqueued between begin() and end(), and the clock's mean
+// frequency.
 #pragma once
 #include "exec/cuda/device.h"
 #include "exec/cuda/products/gemm_tuner.h"
@@ -21,7 +22,7 @@ class CycleCounter {
   int sms_;
   cudaStream_t stream_;
   cudaEvent_t events_[2] = {};
-  u64* cycles_ = nullptr;  // two readings of kMostSms each, in pinned memory that the GPU writes to; 0: not read
+  u64* cycles_ = nullptr;  // two readings of kMostSms each, in pinned memory that the GPU writes; 0: not read
 };
 
 // Enqueues a kernel that writes each multiprocessor's cycle counter to cycles[its index].

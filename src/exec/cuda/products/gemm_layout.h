@@ -6,7 +6,7 @@
 
 namespace megalith::cuda {
 
-// A matrix as the library sees it: column-major, of the transposed matrix, or transposed once more on reading.
+// A matrix as the library sees it: column-major, so it is the transpose; or transposed again on reading.
 struct View {
   i64 rows = 0, cols = 0, ld = 0;
   cublasOperation_t op = CUBLAS_OP_N;

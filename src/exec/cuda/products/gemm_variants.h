@@ -1,5 +1,5 @@
-// Ways to compute a product that cuBLASLt's heuristics do not name: a suggested algorithm of theirs with a tile that
-// cuts the product better (gemm_tiles.h), and the custom options that the library says belong to it.
+// Ways to compute a product that cuBLASLt's heuristics do not name. A variant is a suggested algorithm with a tile that
+// suits the product better (gemm_tiles.h), and with the custom options that the library requires.
 #pragma once
 #include <cublasLt.h>
 
@@ -11,9 +11,9 @@
 
 namespace megalith::cuda {
 
-// GemmTile, custom option and what else decides how an algorithm computes; as text.
+// The tile, the custom option, and everything else that decides how an algorithm computes, as text.
 std::string settings(const cublasLtMatmulAlgo_t& algorithm);
-// Whether it adds in one order, all in f32.
+// Whether it adds in a fixed order, all in f32.
 bool is_deterministic(const cublasLtMatmulAlgo_t& algorithm);
 
 struct Variant {
@@ -21,8 +21,8 @@ struct Variant {
   int tile = 0;
 };
 
-// At most `most`, those that should be fastest first, without cut sums. `possible`: whether the library can compute the
-// product so.
+// At most `most` variants, the presumably fastest first, without cut sums. `possible`: whether the library can compute
+// the product with a variant.
 std::vector<Variant> variants(const std::vector<cublasLtMatmulAlgo_t>& suggestions, const TiledProduct& product,
                               int most, const std::function<bool(const cublasLtMatmulAlgo_t&)>& possible);
 

@@ -7,12 +7,12 @@ namespace megalith::cuda::grouped {
 
 using namespace hopper;
 
-constexpr int kDepth = 64;                           // of the summed index, in a stage
+constexpr int kDepth = 64;                           // of the summed index, a stage
 constexpr int kGroups = 2, kThreads = 128 * 3;       // multiplying warpgroups, each with 64 rows of the block's tile
-constexpr int kPieces = kTileColumns / 64;           // of 64 x 64, of b; a has one for each warpgroup
+constexpr int kPieces = kTileColumns / 64;           // pieces of 64 x 64 of b; a has one for each warpgroup
 constexpr int kPiece = 64 * 64, kPieceBytes = 8192;  // elements, bytes
 constexpr int kStageBytes = (kGroups + kPieces) * kPieceBytes;
-constexpr int kStages = 4, kBuffers = 2;  // of loaded factors; of a warpgroup's sums during their store
+constexpr int kStages = 4, kBuffers = 2;  // stages of loaded factors; buffers for a warpgroup's sums during their store
 
 // forward: c = a b^T of [rows, depth] and [columns, depth]. data_grad: a b of [rows, depth] and [depth, columns].
 // weight_grad: a^T b of [depth, rows] and [depth, columns].

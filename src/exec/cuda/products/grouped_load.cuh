@@ -1,4 +1,4 @@
-// Two threads of a block: one distributes tiles to the cluster, and one starts the copies of factors ahead of time.
+// Two threads of a block: one distributes tiles to the cluster, and one starts the copies of factors in advance.
 #pragma once
 #include "exec/cuda/products/grouped_block.cuh"
 

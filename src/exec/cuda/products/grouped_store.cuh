@@ -14,12 +14,12 @@ using Box = unsigned[16];
 
 template <bool kWeightGrad>
 struct Stores {
-  static constexpr int kColumns = kWeightGrad ? 32 : 64;  // of a box
+  static constexpr int kColumns = kWeightGrad ? 32 : 64;  // columns of a box
   static constexpr int kBoxes = kTileColumns / kColumns;
 
   const Launch& l;
   Shared& at;
-  int group;  // which warpgroup
+  int group;  // index of the warpgroup
 
   // This thread's part of box i of the sums, in c's type.
   __device__ static void take(Box& w, const float (&c)[128], int i) {

@@ -1,4 +1,4 @@
-// The kernels about a product of parts (exec/cuda_needs/parts_product.h).
+// Kernels for a product of parts (exec/cuda_needs/parts_product.h).
 #pragma once
 #include "exec/cuda/device.h"
 

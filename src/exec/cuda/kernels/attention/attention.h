@@ -28,15 +28,15 @@ struct AttentionGradBuffers {
   int strips = 0;               // of 16 queries
 };
 
-// Bytes of shared memory that a block of the forward, or of the hungriest backward kernel, asks for.
+// Bytes of shared memory of a block: of the forward, or of the backward kernel that needs the most.
 i64 attention_shared_bytes(const AttentionSizes& z);
 i64 attention_grad_shared_bytes(const AttentionSizes& z);
 
 void launch(const AttentionSizes& z, const AttentionBuffers& x, cudaStream_t stream);
 void launch(const AttentionSizes& z, const AttentionGradBuffers& x, cudaStream_t stream);
 
-// to[(c / group) * group_stride + (c % group) * rows + r] = from[r * columns + c]: a transpose whose rows come in
-// groups that may start anywhere.
+// to[(c / group) * group_stride + (c % group) * rows + r] = from[r * columns + c]: a transpose whose rows form groups
+// with any starts.
 struct Transpose {
   i64 rows, columns, group, group_stride;
 };

@@ -10,25 +10,25 @@
 
 namespace megalith::cuda {
 
-// The same on a GPU.
+// A Form with its GPU.
 struct DeviceForm : Form {
   DeviceForm(const AttentionSpec& spec, const KernelContext& where, int first, const Type& result)
       : Form(spec, where, first, result), device(where.device) {}
   Device& device;
 };
 
-// Two stages of shared memory where they fit. bytes: what a block asks for.
+// Uses two stages of shared memory if they fit. bytes: the shared memory of a block.
 void choose_stages(AttentionSizes& z, const Device& device, i64 (*bytes)(const AttentionSizes&));
 
 // The part of a Form that a kernel needs when it runs.
 struct Pointers {
   bool packed;
-  int starts_at, lengths_at, table_at;  // of the inputs from rows on; 0: not there
+  int starts_at, lengths_at, table_at;  // indices among the inputs from rows on; 0: missing
   i64 keys, values;                     // bytes from q to them, if packed
   int inputs;
 
   explicit Pointers(const Form& f);
-  // Of buffers that begin with q, or with dq, at `first`.
+  // From buffers in which q, or dq, is at index `first`.
   std::array<std::byte*, 3> qkv(std::span<std::byte* const> buffers, size_t first) const;
   const i64* rows(const Args& a, int first) const { return a.in<i64>(first); }  // first: the index of rows
   const i32* starts(const Args& a, int first) const { return starts_at ? a.in<i32>(first + starts_at) : nullptr; }
@@ -41,8 +41,8 @@ struct Pointers {
 
 using CudnnPlanPtr = std::shared_ptr<const CudnnPlan>;
 
-// cuDNN's plans, if it is chosen and has one for each problem, with at most so many bytes of workspace; says which way
-// was taken, and why.
+// cuDNN's plans, if cuDNN is chosen and has a plan for each problem within this workspace. Logs the choice and its
+// reason.
 std::vector<CudnnPlanPtr> chosen_plans(const DeviceForm& f, AttentionChoice choice,
                                        const std::vector<CudnnAttention>& problems, std::optional<i64> most = {});
 

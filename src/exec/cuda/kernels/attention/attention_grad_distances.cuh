@@ -14,7 +14,7 @@ struct DistanceSums {
   float* to;                                             // distance 0, in memory
   int reach;
   float open = 0, low = 0,
-        high = 0;  // sum of an unfinished diagonal; sums of all distances from reach on, on either side
+        high = 0;  // sum of an unfinished diagonal; sums of all distances from `reach` on, on both sides
   int next = 0;    // the first of the next keys, relative to the warp's first query
 
   // ds: the warp's queries and N keys. `delta`: the position of the first key, relative to the first query. Each call

@@ -1,4 +1,5 @@
-// Attention with values of another size, by the kernels for equal ones (exec/cuda_needs/attention_padding.h).
+// Attention whose values have another size than keys, by the kernels for equal sizes
+// (exec/cuda_needs/attention_padding.h).
 #pragma once
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/kernels/box_copy.h"
@@ -6,13 +7,13 @@
 
 namespace megalith::cuda {
 
-// Copies of rows into the workspace, or out of it.
+// Copies rows into the workspace, or out of it.
 class PaddedRows {
  public:
   PaddedRows(const AttentionPadding& p, const std::vector<PaddedTensor>& tensors, bool into);
-  // Their buffers become those in the workspace.
+  // Replaces their buffers by those in the workspace.
   void replace(std::vector<std::byte*>& buffers, std::byte* workspace) const;
-  // `buffers`: the op's own.
+  // `buffers`: those of the op.
   void copy(std::span<std::byte* const> buffers, std::byte* workspace, cudaStream_t stream) const;
 
  private:
@@ -25,7 +26,7 @@ class PaddedRows {
 // `inner`: the kernel at p.node.
 Kernel padded(const AttentionPadding& p, Kernel inner);
 
-// The op's kernel at the place of equal sizes; nothing where sizes are equal at `context`.
+// The op's kernel with equal sizes; nothing if sizes are equal at `context`.
 template <class T>
 std::optional<Kernel> prepare_padded(const T& op, const KernelContext& context) {
   const auto p = padding_of(op, context);

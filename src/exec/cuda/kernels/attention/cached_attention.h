@@ -1,5 +1,6 @@
-// Rows of new keys or values into a cache, and attention of new tokens over it; shapes in ops/cached_attention.h. The
-// length is read on the device: if the new rows do not fit, CacheWrite writes nothing and CachedAttention gives NaN.
+// Writes rows of new keys or values to a cache, and computes attention of new tokens over it; shapes in
+// ops/cached_attention.h. The length is read on the device. If the new rows do not fit, CacheWrite writes nothing and
+// CachedAttention gives NaN.
 #pragma once
 #include "exec/cuda/device.h"
 #include "exec/cuda_needs/attention_sizes.h"
@@ -7,7 +8,7 @@
 namespace megalith::cuda {
 
 struct CacheWriteLaunch {
-  i64 rows, most;  // of x and of the cache
+  i64 rows, most;  // rows of x and of the cache
   i64 row_bytes;
 };
 void launch(const CacheWriteLaunch& l, const void* x, const i32* length, void* cache, cudaStream_t stream);

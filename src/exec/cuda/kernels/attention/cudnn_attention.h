@@ -1,7 +1,7 @@
-// cuDNN's scaled-dot-product attention as plans. A plan is built once for a problem (hundreds of milliseconds),
-// shared by all layers, and run many times. q, o, do, dq are seen as [b, h, s, d] through the strides of [s,b,g,r,d]
-// (h: g and r as one dim). k, v, dk, dv are seen through those of [s,b,g,d]. Nothing is transposed but the
-// log-sum-exp, which cuDNN before 9.26 needs packed as [b, h, s].
+// Plans for cuDNN's scaled-dot-product attention. A plan is built once for a problem (hundreds of milliseconds), shared
+// by all layers, and run many times. q, o, do, dq are seen as [b, h, s, d] through the strides of [s,b,g,r,d] (h: g and
+// r as one dim). k, v, dk, dv are seen through those of [s,b,g,d]. Only the log-sum-exp is transposed: cuDNN before
+// 9.26 needs it packed as [b, h, s].
 #pragma once
 #include <map>
 #include <memory>
@@ -19,8 +19,8 @@ class CudnnPlan {
   virtual ~CudnnPlan() = default;
   virtual i64 workspace() const = 0;  // bytes
   // Enqueues; may be captured into a graph, which must not outlive the plan. Forward: q, k, v, o, lse. Backward: q, k,
-  // v, o, do, lse, dq, dk, dv. lse: [b, h, s], packed. With lengths: then i32 [b], queries and keys of each
-  // sequence. With a bias: then that, [h, s, t]. Not backward.
+  // v, o, do, lse, dq, dk, dv. lse: [b, h, s], packed. With lengths i32 [b] follow: queries, then keys of each
+  // sequence. With a bias [h, s, t] follows; forward only.
   virtual void run(cudaStream_t stream, std::span<void* const> tensors, std::byte* workspace) const = 0;
 };
 

@@ -16,7 +16,7 @@ struct ExpertActivationLaunch {
 void launch_expert_activation(const ExpertActivationLaunch& l, const i32* count, const void* u, const float* weights,
                               void* y, cudaStream_t stream);
 
-// y: the forward's result once more, or null. du may be u, and y dy.
+// y: the forward's result again, or null. du may be u, and y dy.
 struct ExpertActivationGradBuffers {
   const void *dy, *u;
   const float* weights;

@@ -1,4 +1,4 @@
-// Biases of experts' rows (ops/expert_bias.h), f32 or bf16. ends [experts]: where each expert's rows end, on the
+// Biases of experts' rows (ops/expert_bias.h), f32 or bf16. ends [experts]: the ends of the experts' rows, on the
 // device.
 #pragma once
 #include "exec/cuda/device.h"
@@ -7,7 +7,7 @@ namespace megalith::cuda {
 
 struct ExpertBiasLaunch {
   DType dtype;
-  i64 bound, width, experts;  // rows that there can be; of a row
+  i64 bound, width, experts;  // maximum rows; width of a row
 };
 // y = x + bias of the row's expert, times its weight unless that is nullptr. y may be x.
 struct ExpertBiasBuffers {

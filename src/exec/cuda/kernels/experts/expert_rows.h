@@ -6,7 +6,7 @@
 namespace megalith::cuda {
 
 struct ExpertRowsLaunch {
-  i64 choices, k;  // tokens x k; slots of a token
+  i64 choices, k;  // tokens x k; slots a token
   int first, experts;
 };
 struct ExpertRowsBuffers {
@@ -17,7 +17,7 @@ struct ExpertRowsBuffers {
 };
 void launch(const ExpertRowsLaunch& l, const ExpertRowsBuffers& b, cudaStream_t stream);
 
-// cuts [parts + 1]: as many tokens in each part as have at most `rows` rows.
+// cuts [parts + 1]. Each part has as many tokens as fit into `rows` rows.
 struct ExpertPartsLaunch {
   i64 tokens, k;
   int first, experts;

@@ -1,4 +1,4 @@
-// y [tokens, h] = x * logistic(g) or x * g of each token, and its gradient; f32 or bf16, g f32.
+// y [tokens, h] = x * logistic(g) or x * g for each token, and its gradient; f32 or bf16, g f32.
 #pragma once
 #include "exec/cuda/device.h"
 

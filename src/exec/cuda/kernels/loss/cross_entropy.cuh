@@ -25,7 +25,7 @@ __device__ inline float exp_of(float x) {
   return exponential<kPrecise<T>>(x);
 }
 
-// Maximum over the block, in whole warps; every thread gets it. `parts`: shared memory, as for block_sum().
+// Maximum over the block, whose warps must be whole; every thread gets it. `parts`: shared memory, as for block_sum().
 __device__ inline float block_max(float x, float* parts) {
   const auto of_warp = [](float y) {
 #pragma unroll

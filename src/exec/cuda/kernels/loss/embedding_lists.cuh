@@ -38,7 +38,7 @@ struct Lists {
 struct ListArgs {
   EmbeddingShape s;
   const i32* ids;
-  u32 chunk;  // most tokens
+  u32 chunk;  // maximum tokens of a chunk
   Lists l;
 };
 

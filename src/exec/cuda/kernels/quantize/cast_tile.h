@@ -1,4 +1,4 @@
-// A tensor with one scale by tiles, for the transpose of its codes.
+// Casts a tensor with one scale tile by tile, if the transpose of its codes is needed.
 #pragma once
 #include "exec/cuda/kernels/quantize/quantize.h"
 

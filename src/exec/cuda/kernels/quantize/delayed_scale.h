@@ -8,17 +8,17 @@ namespace megalith::cuda {
 
 struct SeenAmax {
   const float* amax;
-  int place;  // in `seen`
+  int place;  // index in `seen`
 };
-// seen [n]: element `place` is at least the amax. starts: what was there before does not count.
+// Sets seen[place] to at least the amax, for each item of seen [n]. starts: the earlier content does not count.
 void launch_collect_amax(std::span<const SeenAmax> amaxes, bool starts, float* seen, i64 n, cudaStream_t stream);
 
-// The state [1 + slots, 3] of layer i moves by 3 of `seen` from 3 i on, unless *counts is 0.
+// Updates the state [1 + slots, 3] of layer i from 3 elements of `seen`, from 3 i on, unless *counts is 0.
 struct DelayedLaunch {
   i64 slots;
   bool largest;
   int margin;
-  bool wide_gradients;  // the last tensor is in e5m2
+  bool wide_gradients;  // the last tensor, dy, is e5m2
 };
 void launch(const DelayedLaunch& l, std::span<float* const> states, const float* seen, const double* counts,
             cudaStream_t stream);

@@ -1,4 +1,4 @@
-// Launches of CastShard and TurnCodes (ops/shard_codes.h) that are not those of a tensor's cast.
+// Launches of CastShard and TurnCodes (ops/shard_codes.h) besides those of a tensor's cast.
 #pragma once
 #include <span>
 
@@ -6,12 +6,12 @@
 
 namespace megalith::cuda {
 
-// Of a bucket's member.
+// Pointers of a bucket's member.
 struct MemberPointers {
-  const float *seen, *state;  // amax of all ranks; the kept scale; nullptr: none
-  float *scale_inv, *amax;    // where they go; null: not wanted
+  const float *seen, *state;  // amax over all ranks; the kept scale, or nullptr
+  float *scale_inv, *amax;    // results; null: not wanted
 };
-// Also for members without an element on this rank.
+// Also runs for members without an element on this rank.
 void launch_member_scales(const ScaleRuleOfBox& rule, std::span<const MemberPointers> members, cudaStream_t stream);
 
 // Codes [rows, columns] -> [columns, rows].

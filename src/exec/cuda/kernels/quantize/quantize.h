@@ -6,32 +6,33 @@
 
 namespace megalith::cuda {
 
-// The same values as CodeFormat and Scaling have, which device code does not see.
+// Copies of CodeFormat and Scaling with the same values, because device code does not see those.
 enum class CodeKind : u8 { e4m3, e5m2, e2m1 };
 enum class ScaleKind : u8 { quotient, power_of_two, mx, nv, kept };
 
 struct ScaleRuleOfBox {
   CodeKind format;
   ScaleKind by;
-  bool bf16_values;  // x is bf16: the largest scale of a block is bf16's
+  bool bf16_values;  // x is bf16, so the largest scale of a block is that of bf16
 };
 
 struct CastPointers {
   const void* x;
-  const float* amax;    // of the tensor; null: the boxes' own
-  const float* state;   // the kept scale, if it is above 0; nullptr: none
-  u32* seen;            // what becomes the amax of x, in an f32's bits; null: not wanted. scale_inv starts at 0 then
+  const float* amax;   // of the tensor; null: the boxes' own
+  const float* state;  // the kept scale, if it is above 0; nullptr: none
+  u32* seen;  // receives the amax of x, as bits of an f32; null: not wanted. If it is given, scale_inv starts at 0
   u8 *codes, *codes_t;  // null: not wanted
   float* scale_inv;
 };
 
-// amax of n elements; infinite where one is infinite or NaN.
+// amax of n elements; infinite if one is infinite or NaN.
 struct AmaxLaunch {
   DType x;
   i64 n;
 };
 void launch(const AmaxLaunch& l, const void* x, float* amax, cudaStream_t stream);
-// Before a cast that gives its amax. p.seen becomes x's amax where there is no scale yet, else 0; p.scale_inv 0.
+// Runs before a cast that computes its amax. p.seen becomes x's amax if there is no scale yet, else 0. p.scale_inv
+// becomes 0.
 void launch_first_amax(const AmaxLaunch& l, const CastPointers& p, cudaStream_t stream);
 
 // One scale for all of [rows, columns].
@@ -42,7 +43,7 @@ struct CastLaunch {
 };
 void launch(const CastLaunch& l, const CastPointers& p, cudaStream_t stream);
 
-// A scale for each box, by tiles that hold whole boxes.
+// One scale a box, by tiles that hold whole boxes.
 struct TileLaunch {
   DType x;
   ScaleRuleOfBox rule;
@@ -50,23 +51,23 @@ struct TileLaunch {
 };
 void launch(const TileLaunch& l, const CastPointers& p, cudaStream_t stream);
 
-// A scale for each box, of any sizes; also to e2m1 by random bits.
+// One scale a box, for boxes of any sizes; also stochastic rounding to e2m1.
 struct BoxLaunch {
   static constexpr int kMostDims = 8;
   DType x;
   ScaleRuleOfBox rule;
   int dims;
-  i64 size[kMostDims], box[kMostDims], grid[kMostDims];  // of x here, of a box, counts of boxes
+  i64 size[kMostDims], box[kMostDims], grid[kMostDims];  // sizes of x on this rank, of a box, and of the grid of boxes
   i64 elements, boxes;
   i64 rows, columns, parts;  // of the matrix to transpose; rows of `parts` sequences become neighbours
   bool stochastic;
   u64 seed;
-  Indices index[kMostDims];  // global; of stochastic alone
+  Indices index[kMostDims];  // global; only for stochastic rounding
 };
-// scales: workspace, a float for each box. numbers: of the samples along dim 1; null unless stochastic.
+// scales: workspace, one float a box. numbers: sample numbers along dim 1; null unless stochastic.
 void launch(const BoxLaunch& l, const CastPointers& p, float* scales, const i64* numbers, cudaStream_t stream);
 
-// y = each 16 tokens of x [tokens, columns] rotated.
+// y = x [tokens, columns] with each 16 tokens rotated.
 struct RotateLaunch {
   DType x;
   i64 tokens, columns;

@@ -12,7 +12,7 @@ struct RouteLaunch {
   i64 tokens;
   int experts, topk, groups, group_topk, group_best;
   float scaling;
-  // p is the softmax of the chosen logits; or the scores over their sum.
+  // p is the softmax of the chosen logits; otherwise their scores over the sum of these.
   constexpr bool over_chosen() const { return score == RouterScore::softmax && !pre_softmax; }
   constexpr bool over_sum() const { return score != RouterScore::softmax && topk > 1; }
 };

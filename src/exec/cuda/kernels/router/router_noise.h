@@ -1,4 +1,4 @@
-// ops/router_noise.h: x [s,b,n], each element's number by its place.
+// ops/router_noise.h: x [s,b,n]. Each element's number is keyed by its global index.
 #pragma once
 #include "exec/cuda/device.h"
 #include "exec/cuda_needs/indices.h"

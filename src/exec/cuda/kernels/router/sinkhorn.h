@@ -1,4 +1,4 @@
-// ops/sinkhorn.h in f32, in one block: the rounds depend on one another.
+// ops/sinkhorn.h in f32, in one block, because each round depends on the previous one.
 #pragma once
 #include "exec/cuda/device.h"
 
@@ -10,7 +10,7 @@ struct SinkhornLaunch {
   int experts, most_rounds;
   float eps, enough;
 };
-// d0: room for a number of each token.
+// d0: memory for one number a token.
 void launch_sinkhorn(const SinkhornLaunch& l, const float* z, float* d0, float* y, cudaStream_t stream);
 
 }  // namespace megalith::cuda

@@ -1,4 +1,4 @@
-// y = x / max(|x|, eps) of each of `stack` blocks of n elements, f32 or bf16. Pointers must be multiples of 16 bytes.
+// y = x / max(|x|, eps) for each of `stack` blocks of n elements, f32 or bf16. Pointers must be multiples of 16 bytes.
 #pragma once
 #include "exec/cuda/device.h"
 #include "exec/cuda_needs/squares.h"
@@ -10,7 +10,7 @@ struct NormalizeLaunch {
   i64 stack, n;
   double eps;
 };
-i64 normalize_partials(const NormalizeLaunch& l);  // f64 numbers that it needs as workspace
+i64 normalize_partials(const NormalizeLaunch& l);  // workspace, in f64 numbers
 void launch(const NormalizeLaunch& l, const void* x, double* partials, void* y, cudaStream_t stream);
 
 }  // namespace megalith::cuda

@@ -23,21 +23,22 @@ struct UpdateTypes {
   bool operator==(const UpdateTypes&) const = default;
   bool all_f32() const { return g == DType::f32 && states == UpdateTypes{}.states; }
 };
-// Of an op's weights, gradient and states, and of its copy.
+// The types of an op's weights, gradient and states, and of its copy.
 UpdateTypes update_types(std::string_view op, std::span<const DType> ins, std::optional<DType> copy);
 
 struct UpdateItem {
-  void* w;  // of the types' w; with `split` u16
+  void* w;  // in the type of UpdateTypes; with `split` u16
   const void* g;
   void* states[kMostStates];
   void* copy;  // nullptr: none
   i64 n;
   bool decay;
-  const u8* marks = nullptr;  // by row of `width` elements: whether g is to be read there, or is 0; nullptr: read all
+  // one for each row of `width` elements: 1: g is read, 0: g counts as 0; nullptr: all g is read
+  const u8* marks = nullptr;
   i64 width = 0;
 };
 
-// On the device, f64; positions as in ops/update.h.
+// f64 numbers on the device; positions as in ops/update.h.
 enum { kLrAt, kWeightDecayAt, kOwnAt };  // step_scalars_in
 enum { kFactorAt = 2, kCountsAt };       // scalars
 struct UpdateNumbers {

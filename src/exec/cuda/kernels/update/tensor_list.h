@@ -1,6 +1,6 @@
-// Kernels that take many tensors in one launch. Every tensor is cut into chunks, a block takes one chunk, so that small
-// and large tensors fill a GPU together. The list goes by value as a kernel parameter; a longer one takes several
-// launches.
+// Kernels that process many tensors in one launch. Every tensor is cut into chunks, and a block takes one chunk, so
+// small and large tensors together fill a GPU. The list is passed by value as a kernel parameter; a longer list takes
+// several launches.
 #pragma once
 #include <span>
 
@@ -35,8 +35,8 @@ void for_lists_of(std::span<const Item> items, i64 chunk, F&& f) {
   flush();
 }
 
-// Calls f(list, blocks) for lists that hold all the tensors that have elements, in their order. Kernel parameters end
-// at 32764 bytes; a list of a few tensors has small ones.
+// Calls f(list, blocks) for lists that together hold all tensors with elements, in order. Kernel parameters are limited
+// to 32764 bytes; a list of a few tensors has small ones.
 template <class Item, class F>
 void for_lists(std::span<const Item> items, i64 chunk, F&& f) {
   constexpr int kFew = 4, kMany = 32000 / int(sizeof(Item) + sizeof(i64));

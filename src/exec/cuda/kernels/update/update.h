@@ -1,4 +1,4 @@
-// Gradient accumulation, the sum of squares of many tensors, their nonzeros, and what a step decides from its sums.
+// Gradient accumulation, the sum of squares of many tensors, counts of nonzeros, and the decisions of a step.
 #pragma once
 #include <span>
 
@@ -10,7 +10,7 @@ namespace megalith::cuda {
 // sum += x (f32, bf16 or f64, all of one type).
 void launch_accumulate(DType dtype, i64 n, const void* x, const void* before, void* sum, cudaStream_t stream);
 
-// sum += x, of whole numbers.
+// sum += x, for integers.
 void launch_count_up(i64 n, const i32* x, i32* sum, cudaStream_t stream);
 
 struct AccumulateItem {
@@ -32,16 +32,17 @@ i64 sum_squares_partials(std::span<const SquaresItem> items);
 void launch_sum_squares(DType dtype, std::span<const SquaresItem> items, double* partials, double* out,
                         cudaStream_t stream);
 
-// The same of f32 numbers in two parts (split_float.cuh): bf16, and what that lacks. Both as SquaresItem has x.
+// The same for f32 numbers in two parts (split_float.cuh): the bf16 half and the low half. Both are aligned like
+// SquaresItem's x.
 struct JoinedItem {
   const void *near, *rest;
   i64 n;
 };
 void launch_sum_squares(const JoinedItem& item, double* partials, double* out, cudaStream_t stream);
-// How many elements are not 0. `partials`: as many as of the item's squares.
+// The number of elements that are not 0. `partials`: as many as for the item's squares.
 void launch_count_nonzeros(DType dtype, const SquaresItem& item, double* partials, double* out, cudaStream_t stream);
 
-// The same of those rows of a table that have a mark.
+// The same for the rows of a table that have a mark.
 struct MarkedRows {
   const void* x;
   const u8* marks;
