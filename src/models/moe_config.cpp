@@ -126,8 +126,8 @@ void list_router(MoeConfig& c, config::FieldList& f) {
         "A bias is added to the scores for the choice of experts. It balances the experts without a loss.");
   f.add("moe-router-bias-update-rate", c.router_bias_update_rate, "The change of these biases in a step.");
   f.add("moe-router-load-balancing-type", c.router_load_balancing_type,
-        "What balances the experts: aux_loss, seq_aux_loss, global_aux_loss, sinkhorn or none. A list has as many "
-        "coefficients.");
+        "How experts are balanced: aux_loss, seq_aux_loss, global_aux_loss, sinkhorn or none. A list needs "
+        "equally many coefficients.");
   f.add("moe-aux-loss-coeff", c.aux_loss_coeff, "Coefficients of the losses that balance experts.");
   f.add("moe-z-loss-coeff", c.z_loss_coeff, "Coefficient of the mean of logsumexp(logits)^2.");
   f.add("moe-input-jitter-eps", c.input_jitter_eps,

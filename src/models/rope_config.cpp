@@ -30,9 +30,11 @@ void list_fields(RopeScaling& c, config::FieldList& f) {
         "The original length; 0: 8192, for yarn 4096, for dynamic and longrope max-position-embeddings.")
       .also("--yarn-original-max-position-embeddings")
       .also("--original-max-position-embeddings");
-  f.add("yarn-beta-fast", c.beta_fast, "yarn: frequencies that turn so often in the original length are left alone.")
+  f.add("yarn-beta-fast", c.beta_fast,
+        "yarn: frequencies with at least this many rotations in the original length are not scaled.")
       .also("--beta-fast");
-  f.add("yarn-beta-slow", c.beta_slow, "yarn: those that turn no more often are scaled in full.").also("--beta-slow");
+  f.add("yarn-beta-slow", c.beta_slow, "yarn: frequencies with at most this many rotations are scaled fully.")
+      .also("--beta-slow");
   f.add_on("yarn-correction-range-round-to-int", c.whole_ends,
            "yarn: the ends of the ramp between the two are not rounded.");
   f.add("mscale", c.mscale, "yarn: cosines and sines are multiplied by (0.1 x this x ln factor + 1)")
@@ -41,7 +43,7 @@ void list_fields(RopeScaling& c, config::FieldList& f) {
         "yarn: and divided by the same of this; scores of --multi-latent-attention are multiplied by its square.")
       .also("--yarn-mscale-all-dim");
   f.add("rope-attention-factor", c.attention_factor,
-        "yarn, longrope: what cosines and sines are multiplied by, instead of the formula's. Not in Megatron.");
+        "yarn, longrope: the factor of cosines and sines, instead of the formula's. Not in Megatron.");
   f.add("rope-short-factor", c.short_factors,
         "longrope: divisors of the frequencies, for sequences up to the original length. Not in Megatron.");
   f.add("rope-long-factor", c.long_factors, "longrope: the same for longer sequences. Not in Megatron.");

@@ -57,7 +57,7 @@ void list_fields(OptimizerConfig& c, config::FieldList& f) {
   f.add("start-weight-decay", c.start_weight_decay, "Weight decay at the start, for a style that is not constant.");
   f.add("end-weight-decay", c.end_weight_decay, "Weight decay at the end, for a style that is not constant.");
   f.add("weight-decay-incr-style", c.weight_decay_incr_style, {"constant", "linear", "cosine"},
-        "How the weight decay moves.");
+        "How the weight decay changes.");
   for (i64 i = 0; i < c.all.size(); ++i) c.all.at(i).list_fields(f);
   f.add("clip-grad", c.clip_grad, "Largest norm of the whole gradient; 0: no clipping.");
   f.add("exp-avg-dtype", c.exp_avg_dtype, {"fp32", "fp16", "bf16", "fp8"},
@@ -67,10 +67,11 @@ void list_fields(OptimizerConfig& c, config::FieldList& f) {
   f.add("main-grads-dtype", c.main_grads_dtype, {"fp32", "bf16"},
         "Type of gradients, of their sums over micro-batches and over ranks; bf16 goes with --bf16.");
   f.add("optimizer-cpu-offload", c.optimizer_cpu_offload,
-        "Keep main weights and moments in the host's memory; the GPU updates them in windows of its memory.")
+        "Keep main weights and moments in host memory; the GPU updates them window by window.")
       .also(config::Spelling{.flag = "--cpu-offload-optimizer", .constant = "true"});
   f.add("optimizer-offload-fraction", c.optimizer_offload_fraction,
-        "So much of them at least, in whole matrices (or buckets of the distributed optimizer); vectors stay.");
+        "Minimum fraction of them, in whole matrices (or buckets of the distributed optimizer). Vectors stay "
+        "on the GPU.");
   f.add("overlap-cpu-optimizer-d2h-h2d", c.overlap_cpu_optimizer_d2h_h2d,
         "Overlap transfers of windows in both directions with the updates of others.");
 }

@@ -83,16 +83,15 @@ class Muon final : public Optimizer {
         .means("--muon-no-split-qkv", "false");
     f.add("muon-scale-mode", scale_mode_, {"spectral", "unit_rms_norm", "shape_scaling"},
           "Size of Muon's update of a matrix: the root of its longer side; of rows / columns; of that, at least 1.");
-    f.add("muon-extra-scale-factor", extra_scale_, "The update is multiplied by it too.");
+    f.add("muon-extra-scale-factor", extra_scale_, "An additional factor of the update.");
     f.add("muon-fp32-matmul-prec", precision_, {"low", "medium", "high"},
           "Precision of Muon's products: high is f32, the others that of the model.");
     f.add("muon-coefficient-type", coefficients_, {"simple", "quintic", "polar_express", "aol"},
           "Polynomials of the Newton-Schulz iteration.");
     f.add("muon-num-ns-steps", steps_, "Steps of the Newton-Schulz iteration.");
-    f.add(
-        "muon-tp-mode", mode_, {"duplicated", "distributed", "blockwise"},
-        "Matrices that tensor-parallel ranks share: duplicated gathers them; distributed has the same results, and is "
-        "done so too; blockwise is refused.");
+    f.add("muon-tp-mode", mode_, {"duplicated", "distributed", "blockwise"},
+          "Matrices that tensor-parallel ranks share: duplicated gathers them. distributed does the same, as "
+          "results are equal. blockwise is refused.");
     f.add("muon-scalar-optimizer", others_, {"adam", "lion"}, "Optimizer of embeddings, output layer and vectors.");
   }
   std::string mistake() const override {

@@ -8,15 +8,16 @@ namespace {
 void list_fim(FimConfig& c, config::FieldList& f) {
   f.add("fim-data", c.on, "Fill-in-the-middle: cut documents in three and have the middle written last.");
   f.add("fim-rate", c.rate, "Part of the documents that are cut.");
-  f.add("fim-spm-rate", c.spm_rate, "Part of those in the order suffix, prefix, middle, not prefix, suffix, middle.");
+  f.add("fim-spm-rate", c.spm_rate,
+        "Fraction of these with the order suffix, prefix, middle instead of prefix, suffix, middle.");
   f.add("fim-split-sample", c.split_sample, "Token between the fragments (files) of a document, which are cut each.")
       .shown_as("TOKEN");
   f.add("fim-fragment-rate", c.fragment_rate, "Part of the fragments that are cut.");
-  f.add("fim-no-prefix", c.no_prefix, "Leave alone what begins with this text.").shown_as("TEXT");
+  f.add("fim-no-prefix", c.no_prefix, "Do not cut texts that begin with this one.").shown_as("TEXT");
   f.add("fim-prefix-token", c.prefix_token, "Token before a prefix.").shown_as("TOKEN");
   f.add("fim-middle-token", c.middle_token, "Token before a middle.").shown_as("TOKEN");
   f.add("fim-suffix-token", c.suffix_token, "Token before a suffix.").shown_as("TOKEN");
-  f.add("fim-pad-token", c.pad_token, "Token that fills a sample which has become shorter.").shown_as("TOKEN");
+  f.add("fim-pad-token", c.pad_token, "Token that pads a sample that became shorter.").shown_as("TOKEN");
   f.add("fim-eod-token", c.eod_token, "Token between documents.").shown_as("TOKEN");
 }
 
@@ -30,15 +31,15 @@ void list_fields(DataConfig& c, config::FieldList& f) {
   f.add("train-data-path", c.train_data_path, "Datasets to train on, instead of --data-path.").shown_as(paths);
   f.add("valid-data-path", c.valid_data_path, "Datasets to evaluate on while training.").shown_as(paths);
   f.add("test-data-path", c.test_data_path, "Datasets to evaluate on at the end.").shown_as(paths);
-  f.add("data-args-path", c.data_args_path, "File with what --data-path would hold.").shown_as("FILE");
+  f.add("data-args-path", c.data_args_path, "File with the words of --data-path.").shown_as("FILE");
   f.add("per-split-data-args-path", c.per_split_data_args_path,
-        "JSON file with what --train-, --valid- and --test-data-path would hold, under train, valid and test.")
+        "JSON file with the words of --train-, --valid- and --test-data-path, under train, valid and test.")
       .shown_as("FILE");
   f.add("multiple-validation-sets", c.multiple_validation_sets,
         "Evaluate on each of the validation datasets by itself, with --full-validation.");
   f.add("validation-set-names", c.validation_set_names, "Their names in logs; default: numbers from 0 on.")
       .shown_as("NAME ...");
-  f.add("mock-data", c.mock_data, "Made-up documents, to try things out.");
+  f.add("mock-data", c.mock_data, "Generated documents, for trials.");
   f.add("split", c.split, "Parts of --data-path for training, validation and test; default: 969, 30, 1.")
       .shown_as("A,B,C");
   f.add("data-cache-path", c.data_cache_path, "Directory that keeps the order of samples for the next run.")
@@ -60,7 +61,7 @@ void list_fields(DataConfig& c, config::FieldList& f) {
   f.add("allow-ambiguous-pad-tokens", c.allow_ambiguous_pad_tokens,
         "Mask the tokenizer's padding in the loss even if it is also another special token, such as the end of "
         "document.");
-  f.add("eod-mask-loss", c.eod_mask_loss, "What follows an end of document has no part in the loss.");
+  f.add("eod-mask-loss", c.eod_mask_loss, "The prediction after an end-of-document token does not count in the loss.");
   f.add("sft", c.sft,
         "Fine-tune on chats: the paths are JSON lines with \"messages\", and only the assistant's turns are learned.");
   f.add("sft-tokenizer-prompt-format", c.sft_prompt_format,
@@ -76,8 +77,8 @@ void list_fields(DataConfig& c, config::FieldList& f) {
   f.add("retro-project-dir", c.retro_project_dir,
         "RETRO: the directory of the samples' neighbours, written by megalith retro build.")
       .shown_as("DIR");
-  f.add("mask-prob", c.mask_prob, "BERT, T5: part of the tokens that is predicted.");
-  f.add("short-seq-prob", c.short_seq_prob, "BERT, T5: part of the samples that is shorter; one in so many.");
+  f.add("mask-prob", c.mask_prob, "BERT, T5: fraction of tokens that are predicted.");
+  f.add("short-seq-prob", c.short_seq_prob, "BERT, T5: fraction of samples that are shorter.");
   list_fim(c.fim, f);
 }
 

@@ -74,7 +74,8 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
   f.add("non-persistent-save-interval", c.non_persistent_save_interval,
         "Iterations between non-persistent checkpoints, of which only the latest is kept; 0: none.");
   f.add("non-persistent-ckpt-type", c.non_persistent_ckpt_type, {"none", "global", "local"},
-        "Their place: one directory for all ranks, or for each rank a disk of its host, for the same layout.");
+        "Where they are: one directory for all ranks (global), or a disk of each rank's host (local, only for"
+        " the same layout).");
   f.add("non-persistent-global-ckpt-dir", c.non_persistent_global_ckpt_dir,
         "Directory of global ones; default: non_persistent under --save.")
       .shown_as("DIR");
@@ -85,7 +86,7 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
   f.add("moe-use-upcycling", c.moe_use_upcycling,
         "Load the weights of a dense model, and make each expert a copy of its MLP, from iteration 0.");
   f.add("moe-upcycling-granularity", c.moe_upcycling_granularity,
-        "With --moe-use-upcycling: pieces that the MLP's width is cut into, each an expert's.");
+        "With --moe-use-upcycling: number of parts of the MLP's width; each expert gets one part.");
   f.add("no-load-optim", c.no_load_optim, "Do not load the optimizer's state.");
   f.add("no-load-rng", c.no_load_rng,
         "Without effect here: random numbers follow from --seed and the iteration, and no state of them is kept.");
@@ -125,7 +126,7 @@ void list_logging(TrainConfig& c, config::FieldList& f) {
         "Iterations between files with the tokens of each expert of each layer, under --save; 0: none.");
   f.add("log-straggler", c.log_straggler,
         "Name the slowest and the fastest ranks too, by the time that each computes without waiting for others.");
-  f.add("straggler-minmax-count", c.straggler_minmax_count, "How many of them at either end.");
+  f.add("straggler-minmax-count", c.straggler_minmax_count, "Number of slowest and of fastest ranks that are named.");
   f.add("disable-straggler-on-startup", c.disable_straggler_on_startup,
         "Leave --log-straggler off; there is no port to switch it on later.");
   list_timing(c, f);
@@ -152,8 +153,8 @@ void list_fields(TrainConfig& c, config::FieldList& f) {
 
 void list_fields(DeviceOptions& c, config::FieldList& f) {
   f.add("device", c.device,
-        "Where to compute: auto (on a GPU if there is one), cpu or cuda; with --dry-run also a GPU that this machine "
-        "lacks: h100, h200, or a file of facts that `megalith calibrate` wrote. Not in Megatron.");
+        "Device of the computation: auto (a GPU if there is one), cpu or cuda. With --dry-run also a GPU that"
+        " this machine lacks: h100, h200, or a file of facts from `megalith calibrate`. Not in Megatron.");
   f.add("gemm-cache-file", c.gemm_cache_file,
         "File with the fastest matrix-product algorithms on this GPU. Default: megalith/gemm-algorithms.json in the "
         "user's cache directory. none: no measurement, the library's first suggestions, the same in every run. Not in "
@@ -171,18 +172,19 @@ static void list_pipeline(ParallelConfig& c, config::FieldList& f) {
        "in \"Et|(tt|)*6tL\". T5: also e and d, as in \"Ee|e|Ed|dL\". auto: shared out by cost, head and loss weighed.")
       .shown_as("TEXT");
   f.add("num-layers-per-virtual-pipeline-stage", c.num_layers_per_virtual_pipeline_stage,
-        "Interleave: pieces of so many layers, several to a rank; 0: one.");
+        "Interleaving: layers of a model piece, of which a rank has several; 0: one piece a rank.");
   f.add("num-virtual-stages-per-pipeline-rank", c.num_virtual_stages_per_pipeline_rank,
-        "The same by the number of pieces.")
+        "Interleaving: number of model pieces a rank.")
       .also("--virtual-pipeline-model-parallel-size");
   f.add("microbatch-group-size-per-virtual-pipeline-stage", c.microbatch_group_size_per_vp_stage,
         "Micro-batches that a piece runs before the rank's next one; 0: the pipeline's size.");
   f.add("decoder-first-pipeline-num-layers", c.decoder_first_pipeline_num_layers,
         "Layers of the first pipeline rank; 0: as many as others.");
-  f.add("decoder-last-pipeline-num-layers", c.decoder_last_pipeline_num_layers, "Of the last.");
+  f.add("decoder-last-pipeline-num-layers", c.decoder_last_pipeline_num_layers,
+        "Layers of the last pipeline rank; 0: as many as others.");
   f.add("account-for-embedding-in-pipeline-split", c.account_for_embedding_in_pipeline_split,
-        "Count the embedding as a layer when layers are shared out.");
-  f.add("account-for-loss-in-pipeline-split", c.account_for_loss_in_pipeline_split, "Count head and loss as one.");
+        "Count the embedding as a layer when layers are divided among stages.");
+  f.add("account-for-loss-in-pipeline-split", c.account_for_loss_in_pipeline_split, "Count head and loss as a layer.");
 }
 
 void list_fields(ParallelConfig& c, config::FieldList& f) {
@@ -193,24 +195,24 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("tensor-model-parallel-size", c.tensor_model_parallel_size, "Ranks that share each layer's matrices.");
   f.add("pipeline-model-parallel-size", c.pipeline_model_parallel_size, "Ranks that share the layers.");
   f.add("encoder-pipeline-model-parallel-size", c.encoder_pipeline_model_parallel_size,
-        "T5: so many ranks before those share the encoder's layers, and those the decoder's. 0: the layers of both, in "
-        "a row, are shared out over all.");
+        "T5: this many additional ranks, before the others, share the encoder's layers; the others share the "
+        "decoder's. 0: all ranks share the layers of both, in order.");
   f.add("context-parallel-size", c.context_parallel_size, "Ranks that share each sequence.");
   f.add("expert-model-parallel-size", c.expert_model_parallel_size, "Ranks that share a layer's experts.")
       .also("--moe-expert-parallel-size");
   f.add("expert-tensor-parallel-size", c.expert_tensor_parallel_size,
         "Ranks that share each expert's matrices; 0: --tensor-model-parallel-size.");
   f.add("moe-expert-rank-capacity-factor", c.moe_expert_rank_capacity_factor,
-        "Room for experts' rows on a rank, times those of balanced experts; what is more is computed in parts, and "
-        "none is dropped. None: room for the worst case.");
+        "Capacity of a rank for experts' rows, as a multiple of balanced routing. More rows are computed in "
+        "parts, and none is dropped. None: the worst case.");
   f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
   f.add("cp-comm-type", c.cp_comm_type, {"all_gather", "a2a", "p2p"},
-        "Attention over context-parallel ranks: gather keys and values, exchange heads for sequence, or let keys and "
-        "values go round (a ring).")
+        "Attention over context-parallel ranks: gather keys and values; all-to-all between sequence and "
+        "heads; or a ring of keys and values.")
       .there_is("p2p");
   list_pipeline(c, f);
   f.add("use-distributed-optimizer", c.use_distributed_optimizer,
-        "Cut main weights and moments over the data-parallel ranks; each updates its part.");
+        "Divide main weights and moments among data-parallel ranks; each updates its part.");
   f.add("tp-comm-overlap", c.tp_comm_overlap,
         "Overlap transfers between tensor-parallel ranks in the backward with independent products.");
   f.add("moe-shared-expert-overlap", c.moe_shared_expert_overlap,
@@ -232,12 +234,13 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
 void list_fields(RecomputeConfig& c, config::FieldList& f) {
   f.group("Recomputation");
   f.add("recompute-granularity", c.granularity, {"none", "selective", "full"},
-        "What the backward computes again instead of keeping: the parts of --recompute-modules, or whole layers.")
+        "Activation checkpointing: the backward recomputes the parts of --recompute-modules, or whole layers.")
       .means("--recompute-activations", "selective");
   f.add("recompute-method", c.method, {"none", "uniform", "block"},
-        "full: every chunk of so many layers from its input, or the first layers one by one; default: uniform.");
+        "full: recompute all layers in chunks (uniform), or the first layers one by one (block); default: "
+        "uniform.");
   f.add("recompute-num-layers", c.num_layers,
-        "full: layers of a chunk (uniform), or their number (block); default: 1.");
+        "full: layers of a chunk (uniform), or number of recomputed layers (block); default: 1.");
   f.add("recompute-modules", c.modules,
         "selective: mlp, layernorm, core_attn, moe, moe_act, shared_experts; default: core_attn.")
       .shown_as("PART ...");
@@ -246,14 +249,14 @@ void list_fields(RecomputeConfig& c, config::FieldList& f) {
 void list_fields(OffloadConfig& c, config::FieldList& f) {
   f.group("Activations in the host's memory");
   f.add("fine-grained-activation-offloading", c.on,
-        "Move what layers keep for the backward to the host's memory, and back before it is read.");
+        "Move activations that layers keep for the backward to host memory, and back before they are read.");
   f.add("offload-modules", c.modules,
-        "Whose: attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm; of a dense MLP also mlp_fc1, mlp_act, mlp_fc2 "
-        "(not in Megatron). Left out: as much as the bus carries beside the work, first what is slowest to compute "
-        "again.")
+        "Modules whose activations are offloaded: attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm; of a"
+        " dense MLP also mlp_fc1, mlp_act, mlp_fc2 (not in Megatron). Default: as much as the bus can "
+        "transfer during other work, first the values that take longest to recompute.")
       .shown_as("PART ...");
-  f.add("min-offloaded-tensor-size", c.min_tensor_size, "Elements of a rank; smaller tensors stay.");
-  f.add("activation-offload-fraction", c.fraction, "How much of them, from the first layer on.");
+  f.add("min-offloaded-tensor-size", c.min_tensor_size, "Tensors with fewer elements on a rank stay on the device.");
+  f.add("activation-offload-fraction", c.fraction, "Fraction of these activations' bytes, from the first layer on.");
 }
 
 void list_fields(Options& c, config::FieldList& f) {

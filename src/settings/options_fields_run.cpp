@@ -20,10 +20,9 @@ void list_evaluation(TrainConfig& c, config::FieldList& f) {
   f.add("start-eval-at-iter", c.start_eval_at_iter, "No evaluation during training before this iteration.");
   f.add("eval-global-batch-size", c.eval_global_batch_size,
         "Sequences in one iteration of an evaluation; 0: global-batch-size.");
-  f.add(
-      "eval-micro-batch-size", c.eval_micro_batch_size,
-      "What --eval-global-batch-size is a multiple of, times the data-parallel size. Evaluations run in micro-batches "
-      "of --micro-batch-size: the loss is the same.");
+  f.add("eval-micro-batch-size", c.eval_micro_batch_size,
+        "--eval-global-batch-size must be a multiple of this times the data-parallel size. Evaluations still "
+        "run in micro-batches of --micro-batch-size; the loss is the same.");
   f.add("full-validation", c.full_validation, "Evaluate on all of the validation set, once, instead of --eval-iters.");
   f.add("skip-train", c.skip_train, "Do not train: evaluate the model of --load on the validation and test sets.");
 }
@@ -40,16 +39,16 @@ void list_incidents(TrainConfig& c, config::FieldList& f) {
 
 void list_doubts(TrainConfig& c, config::FieldList& f) {
   f.add("check-weight-hash-across-dp-replicas-interval", c.weight_hash_interval,
-        "Compare the copies of each weight on data-parallel ranks every so many iterations, and before each save, to "
-        "the bit. A copy that differs ends the run with exit code 16; 0: never.")
+        "Every N iterations, and before each save, compare the bits of each weight on data-parallel ranks. A "
+        "difference ends the run with exit code 16; 0: never.")
       .shown_as("N");
-  f.add("consistency-check", c.consistency_check, "The same with each line of the log, where no interval is given.");
+  f.add("consistency-check", c.consistency_check, "The same at each log line, if no interval is given.");
   f.add("replay-interval", c.replay_interval,
-        "Every so many iterations compute a micro-batch's gradients twice. Where their bits differ a third time tells "
-        "whether the fault stays; 0: never. Not in Megatron.");
+        "Every N iterations compute a micro-batch's gradients twice. If their bits differ, a third time shows"
+        " whether the fault is permanent; 0: never. Not in Megatron.");
   f.add("rerun-mode", c.rerun_mode, {"disabled", "validate_results", "report_stats"},
-        "With --replay-interval: validate_results ends the run at a difference, with 16 where it passes and 17 where "
-        "it stays; report_stats warns; disabled computes nothing again.");
+        "With --replay-interval: validate_results ends the run at a difference, with exit code 16 for a "
+        "transient fault and 17 for a permanent one. report_stats warns. disabled: no replay.");
 }
 
 void list_faults(TrainConfig& c, config::FieldList& f) {
