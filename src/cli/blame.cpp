@@ -1,4 +1,5 @@
 // megalith blame INCIDENT: the documents of an incident, with their text.
+#include "base/append_file.h"
 #include "base/escape.h"
 #include "base/log.h"
 #include "base/parse_json.h"
@@ -15,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 struct BlameFlags {
-  std::string incident;
+  std::string incident, write_samples;
   bool text = false, all = false;
   TokenizerConfig tokenizer;
 };
@@ -27,6 +28,10 @@ void list_fields(BlameFlags& c, config::FieldList& f) {
       .also_bare();
   f.add("text", c.text, "Print the sample's part of each document: its ids, and with a tokenizer its text.");
   f.add("all", c.all, "Print the documents of the whole iteration, not only those of the sample at fault.");
+  f.add("write-samples", c.write_samples,
+        "Append the numbers of the samples at fault, or with --all of the whole iteration, to this file: "
+        "--skip-samples leaves them out.")
+      .shown_as("FILE");
   list_fields(c.tokenizer, f);
 }
 
@@ -62,10 +67,29 @@ bool is_blamed(const json& sample, const json& incident) {
                  of->at("micro_batch") == sample.at("micro_batch"));
 }
 
+// The samples at fault, a line each: its number, and its documents as a comment.
+std::string blamed_samples(const json& incident, bool all) {
+  std::string out = fmt::format("# iteration {}: {}\n", i64(incident.at("iteration")),
+                                escape_controls(std::string(incident.at("kind"))));
+  const json& first = incident.at("first_non_finite");
+  const bool is_one = !all && first.is_object() && first.contains("sample");
+  for (const json& s : incident.at("samples")) {
+    if (is_one ? s.at("sample") != first.at("sample") : !all && !is_blamed(s, incident)) continue;
+    std::string documents;
+    for (const json& d : s.at("documents"))
+      documents += fmt::format("{} document {} of {}", documents.empty() ? "  #" : ",", i64(d.at("document")),
+                               escape_controls(std::string(d.at("prefix"))));
+    out += fmt::format("{}{}", i64(s.at("sample")), documents);
+    out += "\n";
+  }
+  return out;
+}
+
 void print_incident(const json& incident, const BlameFlags& c, const Tokenizer* tokenizer) {
   log::say("iteration {}: {}, {}: {}", i64(incident.at("iteration")), std::string(incident.at("kind")),
            std::string(incident.at("decision")), std::string(incident.at("cause")));
   log::say("to skip it: --iterations-to-skip {}", i64(incident.at("iterations_to_skip")));
+  log::say("to skip its samples at fault: --skip-samples FILE, which --write-samples FILE writes");
   const json& first = incident.at("first_non_finite");
   if (!c.all && first.is_object() && first.contains("document"))
     return print_document(first.at("document"), c, tokenizer);
@@ -90,6 +114,12 @@ int command_blame(int argc, const char* const* argv) {
   if (!c.tokenizer.type.empty()) tokenizer = make_tokenizer(c.tokenizer);
   try {
     print_incident(incident, c, tokenizer.get());
+    if (!c.write_samples.empty()) {
+      AppendFile file(c.write_samples, "--write-samples");
+      check(file.append(blamed_samples(incident, c.all)),
+            "--write-samples {}: it could not be written: choose another place", c.write_samples);
+      log::say("written to {}", c.write_samples);
+    }
   } catch (const json::exception&) {
     fail("{} does not have a run's format: run again to write a new one", c.incident);
   }

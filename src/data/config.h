@@ -1,5 +1,6 @@
 // The user's data settings, and the number of samples that a run needs.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -65,8 +66,9 @@ struct DataConfig {
 
   SamplerType dataloader_type = SamplerType::single;
   bool data_sharding = true;
-  std::string data_order_file = {};  // external only: a .npy file of sample indices
-  i64 num_workers = 2;               // threads that read batches ahead; 0: batches are read on request
+  std::string data_order_file = {};                   // external only: a .npy file of sample indices
+  std::shared_ptr<const SampleRanges> left_out = {};  // of the training set (--skip-samples); nullptr: none
+  i64 num_workers = 2;                                // threads that read batches ahead; 0: batches are read on request
 
   std::string data_cache_path = {};  // empty: indices are not cached on disk
   // The tokenizer's path (empty: none) and arguments as Python prints them. They are in the names of cached indices.

@@ -18,6 +18,7 @@ SamplerConfig sampler_config(const Dataset* dataset, const LoaderConfig& c) {
           .data_parallel_size = c.data_parallel_size,
           .data_sharding = c.data_sharding,
           .order_file = c.order_file,
+          .left_out = c.left_out,
           .fills_last = c.end.has_value()};
 }
 
@@ -110,6 +111,7 @@ LoaderConfig loader_config(const DataConfig& config, Split split) {
   return {.type = in_order ? SamplerType::single : config.dataloader_type,
           .data_sharding = config.data_sharding,
           .order_file = in_order ? "" : config.data_order_file,
+          .left_out = split == Split::train ? config.left_out : nullptr,
           .num_workers = config.num_workers};
 }
 

@@ -23,7 +23,8 @@ struct LoaderConfig {
   i64 data_parallel_rank = 0;
   i64 data_parallel_size = 1;
   bool data_sharding = true;
-  std::string order_file{};  // for the type external
+  std::string order_file{};                        // for the type external
+  std::shared_ptr<const SampleRanges> left_out{};  // rows that do not count; nullptr: none
   // single only: the first sample that is not read. The last micro-batch is filled with rows that do not count.
   std::optional<i64> end{};
   i64 num_workers = 1;  // threads that read batches ahead; 0: next() reads them

@@ -14,7 +14,7 @@ class SingleSampler : public Sampler {
  public:
   explicit SingleSampler(const SamplerConfig& config) : Sampler(config) {}
 
-  std::vector<i64> next() override {
+  std::vector<i64> draw() override {
     i64& consumed = config_.consumed_samples;
     check(consumed <= config_.total_samples - (config_.fills_last ? 1 : chunk()),
           "the dataset has {} samples, {} are consumed and {} more are needed: it was built for fewer steps; give more "
@@ -38,8 +38,8 @@ class ExternalSampler : public SingleSampler {
         order_(open(config.order_file)),
         samples_(config.total_samples) {}
 
-  std::vector<i64> next() override {
-    std::vector<i64> indices = SingleSampler::next();
+  std::vector<i64> draw() override {
+    std::vector<i64> indices = SingleSampler::draw();
     for (i64& i : indices) {
       const i64 sample = order_[i];
       check(sample >= 0 && sample < samples_,
@@ -82,7 +82,7 @@ class CyclicSampler : public Sampler {
           config.consumed_samples, chunk(), config.micro_batch_size, config.data_parallel_size);
   }
 
-  std::vector<i64> next() override {
+  std::vector<i64> draw() override {
     const i64 epoch = config_.consumed_samples / active_, within = config_.consumed_samples % active_;
     if (epoch != epoch_) order_ = order_of(epoch), epoch_ = epoch;
     std::vector<i64> indices(std::size_t(config_.micro_batch_size));
@@ -113,6 +113,15 @@ class CyclicSampler : public Sampler {
 };
 
 }  // namespace
+
+std::vector<i64> Sampler::next() {
+  const i64 first = config_.consumed_samples + config_.data_parallel_rank * config_.micro_batch_size;
+  std::vector<i64> indices = draw();
+  if (config_.left_out)
+    for (std::size_t row = 0; row < indices.size(); ++row)
+      if (config_.left_out->contains(first + i64(row))) indices[row] = -1;
+  return indices;
+}
 
 std::unique_ptr<Sampler> make_sampler(const SamplerConfig& config) {
   check(config.micro_batch_size > 0, "--micro-batch-size is {}: want 1 or more", config.micro_batch_size);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "data/sample_ranges.h"
 
 namespace megalith {
 
@@ -18,9 +19,10 @@ struct SamplerConfig {
   i64 micro_batch_size = 1;
   i64 data_parallel_rank = 0;
   i64 data_parallel_size = 1;
-  bool data_sharding = true;  // cyclic only: each rank has its own part of the dataset
-  std::string order_file{};   // external only: .npy of int64 sample indices
-  bool fills_last = false;    // single only: the last chunk may be incomplete; it is filled with -1
+  bool data_sharding = true;                       // cyclic only: each rank has its own part of the dataset
+  std::string order_file{};                        // external only: .npy of int64 sample indices
+  std::shared_ptr<const SampleRanges> left_out{};  // samples that become -1; nullptr: none
+  bool fills_last = false;  // single only: the last chunk may be incomplete; it is filled with -1
 };
 
 class Sampler {
@@ -29,13 +31,15 @@ class Sampler {
 
   // The micro_batch_size indices of this rank's next micro-batch (-1: none). Advances by micro_batch_size *
   // data_parallel_size samples. Error if a single dataset is exhausted.
-  virtual std::vector<i64> next() = 0;
+  std::vector<i64> next();
 
   i64 consumed_samples() const { return config_.consumed_samples; }
   const SamplerConfig& config() const { return config_; }
 
  protected:
   explicit Sampler(const SamplerConfig& config) : config_(config) {}
+  // next() without those that are left out.
+  virtual std::vector<i64> draw() = 0;
   i64 chunk() const { return config_.micro_batch_size * config_.data_parallel_size; }
 
   SamplerConfig config_;

@@ -65,6 +65,7 @@ struct TrainConfig {
     return weight_hash_interval > 0 || !consistency_check ? weight_hash_interval : log_interval;
   }
   std::vector<i64> iterations_to_skip;  // whose data are read and not trained on
+  std::string skip_samples;             // file of samples that are read and not trained on
   std::vector<std::string> inject;      // faults (inject/fault.h)
   bool inject_allowed = false;
 

@@ -35,6 +35,10 @@ void list_incidents(TrainConfig& c, config::FieldList& f) {
   f.add("iterations-to-skip", c.iterations_to_skip,
         "Read the data of these iterations and do not train on them. N is the iteration after N finished ones.")
       .shown_as("N ...");
+  f.add("skip-samples", c.skip_samples,
+        "Leave out the samples that this file names, on all ranks: a number or a range FIRST-LAST in each line. "
+        "`megalith blame --write-samples` writes it. Not in Megatron.")
+      .shown_as("FILE");
 }
 
 void list_doubts(TrainConfig& c, config::FieldList& f) {

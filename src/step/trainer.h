@@ -28,7 +28,7 @@ struct RunState {
   i64 optimizer_steps = 0;   // that counted: Adam's t
   i64 skipped_iterations = 0;
   std::optional<quant::LossScale> loss_scale{};  // of the next step; none: as at the start, or there is no next step
-  i64 skipped_samples = 0;                       // by which steps were made smaller (--decrease-batch-size-if-needed)
+  i64 skipped_samples = 0;                       // left out, or by which steps were made smaller
   void advance(i64 samples, bool counted);       // by one step
   bool operator==(const RunState&) const = default;
 };

@@ -9,6 +9,7 @@
 #include "observe/run_head.h"
 #include "settings/schedules.h"
 #include "step/pipeline.h"
+#include "train/left_out.h"
 #include "train/one_memory.h"
 #include "train/open_run.h"
 #include "train/start_age.h"
@@ -37,6 +38,7 @@ int pretrain(Options options, const Backend& backend, Ranks& ranks, StartAhead a
   check(t.spike_threshold >= 0, "--spike-threshold {} must not be negative (0: no spike is reported)",
         t.spike_threshold);
   on_all_ranks(ranks, [&] { check_faults(t.inject, t.inject_allowed, ranks.size(), backend.name() == "cpu"); });
+  options.data.left_out = samples_left_out(options, ranks);
   std::optional<PlannedStep> planned;
   if (ahead.take_over) planned = stand_by(options, backend, ranks, ahead);
   say_notes(options);

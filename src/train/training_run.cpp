@@ -151,19 +151,6 @@ int TrainingRun::train_and_save() {
   return exit_code(requests);
 }
 
-bool TrainingRun::is_left_out() const {
-  return std::ranges::find(t_.iterations_to_skip, state_.iteration + trainer_.started()) != t_.iterations_to_skip.end();
-}
-
-// As in Megatron, such an iteration does nothing else, and schedules do not advance.
-void TrainingRun::leave_out(DataLoader& loader) {
-  finish_all();
-  const i64 samples = sizes_.at(loader.consumed_samples());
-  for (i64 m = 0; m < samples / samples_at_once(); ++m) loader.next();
-  ++state_.iteration, state_.consumed_samples += samples, state_.skipped_samples += samples;
-  log::say("  iteration {}: its {} samples are skipped (--iterations-to-skip)", state_.iteration, samples);
-}
-
 bool TrainingRun::may_finish() {
   if (in_step_) return true;
   const bool times = timing_ && timing_->has_phases();
@@ -200,6 +187,7 @@ void TrainingRun::finish() {
   last_samples_ = r.samples;
   incidents_.judge(r);
   state_.skipped_samples += sizes_.dropped(consumed);
+  leave_out_samples(consumed);
   ledger_.finish_step(state_.iteration, r.data_wait);
   snapshots_.make_room();
   recorder_.tell_times(ledger_.values());

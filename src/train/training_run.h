@@ -58,6 +58,8 @@ class TrainingRun {
   // --iterations-to-skip: whether the next iteration is skipped. Its data are read.
   bool is_left_out() const;
   void leave_out(DataLoader& loader);
+  // --skip-samples: counts and logs those of the last step, which began after `consumed` samples.
+  void leave_out_samples(i64 consumed);
   void finish();
   void tell_rank_losses(const StepResult& result, bool is_due);
   // Called around work that is not training.

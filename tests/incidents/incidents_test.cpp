@@ -252,5 +252,96 @@ TEST_F(Incidents, IterationsAreLeftOut) {
   EXPECT_EQ(told.at("5 consumed_samples"), "10");
 }
 
+// The loss of an iteration is that of the samples that stay: leaving out one of two equals a batch of the other.
+TEST_F(Incidents, SamplesAreLeftOut) {
+  const std::string data = letters();
+  const std::string flags = "--train-iters 3 --save-interval 3 --global-batch-size 4 --lr 0 --min-lr 0 --metrics-file ";
+  must(run(data, flags + *this / "all.jsonl"));
+  spit(*this / "skip.txt", "# found by hand\n5-6  # of iteration 2\n400\n");
+  std::filesystem::remove_all(*this / "save");
+  const Ran ran = must(run(data, flags + *this / "some.jsonl --skip-samples " + *this / "skip.txt"));
+  EXPECT_NE(ran.out.find("iteration 2: 2 of its 4 samples are left out (--skip-samples): 5-6"), std::string::npos)
+      << ran.out;
+  EXPECT_NE(ran.out.find("skipped samples:            2"), std::string::npos) << ran.out;
+  const auto all = digits(*this / "all.jsonl"), some = digits(*this / "some.jsonl");
+  EXPECT_EQ(all.at("1 lm_loss"), some.at("1 lm_loss"));
+  EXPECT_NE(all.at("2 lm_loss"), some.at("2 lm_loss"));
+  EXPECT_EQ(all.at("3 lm_loss"), some.at("3 lm_loss"));
+  EXPECT_EQ(some.at("2 consumed_samples"), "8") << "they are consumed";
+  // Samples 4 and 7 alone, one in each of two iterations of one sample, have this mean.
+  const auto loss_of = [&](int sample) {
+    std::string others;
+    for (int s = 0; s < 12; ++s)
+      if (s != sample) others += fmt::format("{}\n", s);
+    spit(*this / "others.txt", others);
+    std::filesystem::remove_all(*this / "save");
+    const std::string file = *this / fmt::format("of{}.jsonl", sample);
+    must(run(data, flags + file + " --skip-samples " + *this / "others.txt"));
+    return std::stod(digits(file).at("2 lm_loss"));
+  };
+  const double mean = (loss_of(4) + loss_of(7)) / 2;
+  EXPECT_NEAR(std::stod(some.at("2 lm_loss")), mean, 1e-5 * mean);
+  // The checkpoint knows how many were left out, and a resumed run leaves out what follows.
+  std::filesystem::remove_all(*this / "save");
+  must(run(data, flags + *this / "a.jsonl --exit-interval 2 --skip-samples " + *this / "skip.txt"));
+  spit(*this / "skip.txt", "5-6\n11\n");
+  const Ran resumed =
+      must(run(data, flags + *this / "b.jsonl --load " + *this / "save" + " --skip-samples " + *this / "skip.txt"));
+  EXPECT_NE(resumed.out.find("iteration 3: 1 of its 4 samples is left out (--skip-samples): 11"), std::string::npos);
+  EXPECT_NE(resumed.out.find("skipped samples:            3"), std::string::npos) << resumed.out;
+}
+
+TEST_F(Incidents, RanksLeaveOutTheSameSamples) {
+  if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
+  const std::string data = letters(),
+                    flags = "--train-iters 2 --save-interval 2 --global-batch-size 8 --lr 1e-3 --metrics-file ";
+  spit(*this / "skip.txt", "1\n4-7\n9\n");
+  const std::string skip = " --skip-samples " + *this / "skip.txt";
+  must(run(data, flags + *this / "one.jsonl" + skip));
+  std::filesystem::remove_all(*this / "save");
+  const Ran ran = megalith(run(data, flags + *this / "two.jsonl" + skip), {.ranks = 2});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto one = digits(*this / "one.jsonl"), two = digits(*this / "two.jsonl");
+  for (const char* loss : {"1 lm_loss", "2 lm_loss"})
+    EXPECT_NEAR(std::stod(one.at(loss)), std::stod(two.at(loss)), 1e-5 * std::stod(one.at(loss)));
+}
+
+TEST_F(Incidents, BlameWritesTheSamplesToLeaveOut) {
+  const std::string data = letters();
+  const std::string plant =
+      "--inject-allowed --inject nan@0:2:layers.1.mlp.activate.0:position=20:row=1:micro-batch=1 ";
+  must(run(data, "--train-iters 3 --save-interval 3 --global-batch-size 4 " + plant));
+  const std::string file = *this / "save/incidents/iter_0000002.json", list = *this / "skip.txt";
+  const json found = incident(2);
+  const int sample = found["first_non_finite"]["sample"];
+  EXPECT_EQ(sample, 7) << "the second row of the second micro-batch of iteration 2";
+  must("blame " + file + " --write-samples " + list);
+  EXPECT_EQ(slurp(list).find("# iteration 2: not finite\n7  # document "), 0u) << slurp(list);
+  must("blame " + file + " --all --write-samples " + list);
+  for (const int s : {4, 5, 6, 7}) EXPECT_NE(slurp(list).find(fmt::format("\n{}  # document ", s)), std::string::npos);
+  spit(list, "");
+  must("blame " + file + " --write-samples " + list);
+  std::filesystem::remove_all(*this / "save");
+  const Ran ran = must(run(data, "--train-iters 3 --save-interval 3 --global-batch-size 4 --skip-samples " + list));
+  EXPECT_NE(ran.out.find("iteration 2: 1 of its 4 samples is left out (--skip-samples): 7"), std::string::npos);
+  spit(*this / "incident.json", found.dump());
+  expect_refused("blame " + *this / "incident.json --write-samples " + *this / "save", "--write-samples");
+}
+
+TEST_F(Incidents, ListsOfSamplesThatCannotBeReadAreRefused) {
+  const std::string data = letters();
+  const auto refused = [&](const std::string& text, const std::string& part) {
+    spit(*this / "skip.txt", text);
+    expect_refused(run(data, "--train-iters 1 --save-interval 1 --skip-samples " + *this / "skip.txt"), part);
+  };
+  refused("12\nabc\n", "line 2 is 'abc': give a sample's number");
+  refused(std::string("\0\x01", 2), "line 1 is");
+  expect_refused(run(data, "--train-iters 1 --save-interval 1 --skip-samples " + *this / "none.txt"), "none.txt");
+  expect_refused(run(data, "--train-iters 1 --save-interval 1 --skip-samples " + *this / ""), "not a regular file");
+  spit(*this / "skip.txt", "# none\n");
+  const Ran ran = must(run(data, "--train-iters 1 --save-interval 1 --skip-samples " + *this / "skip.txt"));
+  EXPECT_NE(ran.err.find("it names no sample"), std::string::npos) << ran.err;
+}
+
 }  // namespace
 }  // namespace megalith::test
