@@ -20,10 +20,6 @@ namespace megalith {
 
 namespace {
 
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 // After a kill the last line may be incomplete.
 bool lacks_newline(const std::string& path) {
   std::ifstream in(path, std::ios::binary | std::ios::ate);

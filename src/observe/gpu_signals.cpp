@@ -37,6 +37,11 @@ class Nvml final : public GpuSignals {
     return true;
   }
 
+  std::optional<int> number() const {
+    unsigned n = 0;
+    return call<int(Device, unsigned*)>("nvmlDeviceGetIndex", device_, &n) ? std::optional(int(n)) : std::nullopt;
+  }
+
   GpuReading read() override {
     GpuReading out;
     if (unsigned mw = 0; call<int(Device, unsigned*)>("nvmlDeviceGetPowerUsage", device_, &mw)) out.watts = mw / 1e3;
@@ -72,13 +77,22 @@ class Nvml final : public GpuSignals {
   EventSet events_ = nullptr;
 };
 
-}  // namespace
-
-std::unique_ptr<GpuSignals> open_gpu_signals(const std::string& place, const std::string& library) {
+std::unique_ptr<Nvml> open_nvml(const std::string& place, const std::string& library) {
   void* const handle = place.empty() ? nullptr : dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) return nullptr;
   auto nvml = std::make_unique<Nvml>(handle);
   return nvml->find_device(place) ? std::move(nvml) : nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<GpuSignals> open_gpu_signals(const std::string& place, const std::string& library) {
+  return open_nvml(place, library);
+}
+
+std::optional<int> gpu_number(const std::string& place, const std::string& library) {
+  const auto nvml = open_nvml(place, library);
+  return nvml ? nvml->number() : std::nullopt;
 }
 
 }  // namespace megalith

@@ -26,6 +26,9 @@ inline constexpr const char* kNvml = "libnvidia-ml.so.1";
 // `place`: the GPU's bus id (Backend::device_place). nullptr if NVML or the GPU is missing.
 std::unique_ptr<GpuSignals> open_gpu_signals(const std::string& place, const std::string& library = kNvml);
 
+// The GPU's number on its host. Empty if NVML or the GPU is missing.
+std::optional<int> gpu_number(const std::string& place, const std::string& library = kNvml);
+
 // Reports readings until it is destroyed. Both arguments outlive it.
 class GpuTeller {
  public:

@@ -25,6 +25,7 @@ struct Seen {
   double next_rate = 0;                         // learning rate of the next step
   std::optional<double> next_decoupled_rate{};  // --decoupled-lr's rate of the next step
   double seconds = 0;                           // training time since the previous step
+  double at = 0;                                // Unix time
   double time_deviation = 0;                    // seconds of the last 100 iterations
   int devices = 1;
   std::optional<double> peak{};  // peak flop/s of one device, if known

@@ -1,4 +1,6 @@
 // The table of metrics. A new metric is a row here: see docs/adding.md.
+#include <cmath>
+
 #include "observe/expert_load.h"
 #include "observe/metric.h"
 
@@ -42,6 +44,10 @@ constexpr Metric kMetrics[] = {
      .of = [](const Seen& s) -> Maybe { return s.time_deviation; },
      .file = {"iteration_ms_deviation", 1e3},
      .tensorboard = {"iteration-time-deviation", Curve::of_interval}},
+    {.name = "time",
+     .unit = "s",
+     .of = [](const Seen& s) -> Maybe { return std::round(s.at * 1e3) / 1e3; },
+     .file = {"time"}},
     {.name = "throughput",
      .unit = "TFLOP/s",
      .of = [](const Seen& s) -> Maybe { return s.flops / 1e12 / s.devices; },

@@ -9,6 +9,7 @@
 #include "observe/sinks/metrics_file.h"
 #include "observe/sinks/progress.h"
 #include "observe/sinks/prometheus.h"
+#include "observe/sinks/ranks_file.h"
 #include "observe/sinks/tensorboard.h"
 #include "observe/sinks/tokens_per_expert.h"
 #include "observe/sinks/wandb.h"
@@ -40,6 +41,8 @@ std::vector<std::unique_ptr<Sink>> make_files(const Options& o, i64 iteration, c
   if (!t.metrics_file.empty()) files.push_back(std::make_unique<MetricsFile>(t.metrics_file, iteration));
   if (t.save_tokens_per_expert_interval > 0 && o.model.moe.num_experts > 0)
     files.push_back(std::make_unique<TokensPerExpert>(t.save, iteration, t.save_tokens_per_expert_interval, o.model));
+  if (!t.save.empty() && !t.skip_train)
+    files.push_back(std::make_unique<RanksFile>(t.save, iteration, [clock] { return clock->unix; }));
   return files;
 }
 
@@ -96,6 +99,9 @@ void Observers::take_evaluation(const Evaluated& evaluated) const {
 void Observers::take_save(const EndedSave& save) const {
   each([save](Sink& sink) { sink.take_save(save); });
 }
+void Observers::take_ranks(std::span<const PlaceOfRank> ranks) const {
+  each([copy = std::vector(ranks.begin(), ranks.end())](Sink& sink) { sink.take_ranks(copy); });
+}
 void Observers::take_own_work(std::span<const OwnWork> ranks) const {
   each([copy = std::vector(ranks.begin(), ranks.end())](Sink& sink) { sink.take_own_work(copy); });
 }
@@ -109,6 +115,9 @@ void Observers::take_times(std::span<const NamedValue> seconds, i64 iteration) c
 }
 void Observers::take_memory(const MemoryTold& memory) const {
   each([memory](Sink& sink) { sink.take_memory(memory); });
+}
+void Observers::take_memory_use(std::span<const MemoryUse> ranks) const {
+  each([copy = std::vector(ranks.begin(), ranks.end())](Sink& sink) { sink.take_memory_use(copy); });
 }
 void Observers::leave(Away where) const {
   each([where](Sink& sink) { sink.leave(where); });

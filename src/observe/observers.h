@@ -21,12 +21,14 @@ class Observers {
             std::optional<Fp8Scales> scales = {});
 
   void take(const Record& record) const;
+  void take_ranks(std::span<const PlaceOfRank> ranks) const;
   void take_evaluation(const Evaluated& evaluated) const;
   void take_save(const EndedSave& save) const;
   void take_own_work(std::span<const OwnWork> ranks) const;
   void take_rank_losses(std::span<const LossDeviation> ranks) const;
   void take_times(std::span<const NamedValue> seconds, i64 iteration) const;
   void take_memory(const MemoryTold& memory) const;
+  void take_memory_use(std::span<const MemoryUse> ranks) const;
   void leave(Away where) const;
   void come_back() const;
   // Waits until all sinks have processed their queues. Called before anything that may end the process, and before a

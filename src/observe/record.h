@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "observe/memory_use.h"
 #include "observe/metric.h"
 #include "observe/rank_losses.h"
+#include "observe/rank_places.h"
 #include "observe/straggler.h"
 #include "resume/ended_save.h"
 
@@ -32,6 +34,7 @@ struct Record {
   std::vector<MetricValue> values{};  // in the table's order
   std::vector<Tallied> tallies{};     // model flops of this iteration
   std::vector<double> amax{};         // of this iteration's casts to fp8, with delayed scaling
+  std::vector<NamedValue> phases{};   // seconds of an iteration, at the end of an interval with --timing-log-level
   std::vector<NamedValue> times{};    // seconds in each state (goodput/states.h); they sum to the run's wall time
 };
 
@@ -56,13 +59,15 @@ enum class Away { evaluating, saving };  // why training is paused
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual void take(const Record& record) = 0;  // after each iteration
+  virtual void take(const Record& record) = 0;                        // after each iteration
+  virtual void take_ranks(std::span<const PlaceOfRank> /*ranks*/) {}  // before the first iteration
   virtual void take_evaluation(const Evaluated& /*evaluated*/) {}
   virtual void take_save(const EndedSave& /*save*/) {}
   virtual void take_own_work(std::span<const OwnWork> /*ranks*/) {}           // with --log-straggler, at each log line
   virtual void take_rank_losses(std::span<const LossDeviation> /*ranks*/) {}  // at each log line
   virtual void take_times(std::span<const NamedValue> /*seconds*/, i64 /*iteration*/) {}  // with --timing-log-level
   virtual void take_memory(const MemoryTold& /*memory*/) {}                               // at each log line
+  virtual void take_memory_use(std::span<const MemoryUse> /*ranks*/) {}                   // at the end of the run
   virtual void leave(Away /*where*/) {}                                                   // training pauses
   virtual void come_back() {}                                                             // training continues
   virtual void finish() {}                                                                // at the end of the run

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/clock.h"
 #include "settings/schedules.h"
 
 namespace megalith {
@@ -62,6 +63,7 @@ const Record& Recorder::take(const RunState& state, const StepResult& step, doub
   seen.next_rate = next_rate, seen.devices = ranks_.size(), seen.peak = peak_;
   seen.flops = size_.flops() * double(step.samples), seen.parameters = size_.parameters();
   seen.seconds = watch_.take(step.finished);
+  seen.at = unix_seconds();
   seconds_ += seen.seconds;
   times_.add(seen.seconds);
   seen.time_deviation = times_.deviation();
@@ -77,6 +79,7 @@ const Record& Recorder::take(const RunState& state, const StepResult& step, doub
   record_.loss = step.loss;
   record_.counted = step.counted, record_.finite = finite;
   record_.tallies = step.tallies, record_.amax = step.amax;
+  record_.phases.clear();
   record_.values = values_of(seen);
   reduce_over_ranks(record_.values);
   reduce_over_interval(record_.values, step.counted);

@@ -36,6 +36,9 @@ class Recorder {
   // Adds them to all following records.
   void tell_times(std::vector<NamedValue> times) { record_.times = std::move(times); }
 
+  // Adds the mean seconds of an iteration's phases to the last record.
+  void tell_phases(std::span<const NamedValue> seconds) { record_.phases.assign(seconds.begin(), seconds.end()); }
+
   bool speaks() const;             // whether other ranks need it in each iteration
   void pause() { watch_.stop(); }  // evaluation and saving are not training time
   void resume() { watch_.start(); }

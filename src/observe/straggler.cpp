@@ -1,20 +1,16 @@
 #include "observe/straggler.h"
 
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "observe/rank_places.h"
+
 namespace megalith {
 
 namespace {
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown host";
-}
 
 // The first `count` elements in the order of `before`; equal ones are ordered by rank.
 template <class Before>
@@ -68,7 +64,7 @@ Straggler::Straggler(const PlannedStep& step, i64 micro_batches, Interpreter& in
 std::string Straggler::report() {
   pause();
   const double seconds = std::exchange(seconds_, 0) / double(std::max<i64>(1, std::exchange(steps_, 0)));
-  const std::vector<std::string> told = ranks_.all_gather(nlohmann::json{host_name(), seconds, flops_}.dump());
+  const std::vector<std::string> told = ranks_.all_gather(nlohmann::json{name_of_host(), seconds, flops_}.dump());
   std::vector<OwnWork> all;
   for (size_t r = 0; r < told.size(); ++r) {
     const auto [host, s, flops] = nlohmann::json::parse(told[r]).get<std::tuple<std::string, double, double>>();

@@ -1,7 +1,6 @@
 // The time at which a record was queued. Sinks on their own thread get it later, and use this time as their clock.
 #pragma once
 #include "base/clock.h"
-#include "observe/sinks/tensorboard_file.h"
 
 namespace megalith {
 

@@ -61,8 +61,9 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
   phases_ = phase_memory(step_.plan);
   if (auto told = scales()) recorder_.tell_scales(std::move(*told));
   recorder_.tell_memory(need_.total(), phases_, [&backend] { return backend.peak_bytes(); });
+  tell_ranks();
+  if (endpoint_ || keeps_ranks()) tell_memory();
   if (!endpoint_) return;
-  tell_memory();
   gpu_ = tell_gpu(open_gpu_signals(backend.device_place()), *endpoint_);
   interpreter_->tell_reductions([endpoint](double s) { endpoint->observe("nccl:allreduce_seconds", s); });
 }
@@ -93,11 +94,13 @@ int TrainingRun::train() {
   if (t_.skip_train) log::say("skipping training (--skip-train is on) ...");
   const int code = t_.skip_train ? 0 : train_and_save();
   if (!is_in_doubt_ && (t_.skip_train || state_.iteration >= last_)) validate([&] { validation_.run_last(state_); });
+  const std::vector<MemoryUse> memory = all_memory_use(ranks_, {need_.total(), backend_.peak_bytes()});
+  observers_.take_memory_use(memory);
   observers_.finish();
   ledger_.end(state_.iteration);
   log::say("{}; sinks {:.4f}, beside the training {:.4f}", goodput_line(ledger_.total()), observers_.seconds(),
            observers_.seconds_beside());
-  log::say("{}", memory_line(all_memory_use(ranks_, {need_.total(), backend_.peak_bytes()})));
+  log::say("{}", memory_line(memory));
   return code;
 }
 
@@ -195,17 +198,20 @@ void TrainingRun::finish() {
   const Record& record =
       recorder_.take(state_, r, schedules_.lr.at(at),
                      schedules_.decoupled ? std::optional(schedules_.decoupled->at(at)) : std::nullopt);
+  const bool tells_phases = timing_ && timing_->has_phases() && record.ends_interval;
+  const std::string phases = tells_phases ? timing_->interval() : "";
+  if (tells_phases) recorder_.tell_phases(timing_->last());
   observers_.take(record);
   const std::string cause = incidents_.take(state_, r);
   if (!r.counted || r.loss_spike || r.grad_norm_spike) observers_.flush();
   health_.look(state_.iteration, r, cause);
   if (rank_losses_) tell_rank_losses(r, record.ends_interval);
-  if (timing_ && timing_->has_phases() && record.ends_interval) {
-    say_times(timing_->interval());
+  if (tells_phases) {
+    say_times(phases);
     observers_.take_times(timing_->last(), state_.iteration);
   }
   say_size(consumed);
-  if (endpoint_ && record.ends_interval) tell_memory();
+  if ((endpoint_ || keeps_ranks()) && record.ends_interval) tell_memory();
   if (!straggler_) return;
   straggler_->step();
   if (!record.ends_interval) return;

@@ -94,6 +94,9 @@ class TrainingRun {
   void save_non_persistent();
   void take_snapshot();
   void tell_saves();  // reports the saves that ended
+  // Collective, where the ranks are kept in a file: their hosts and GPUs.
+  void tell_ranks();
+  bool keeps_ranks() const { return ranks_.rank() == 0 && !t_.save.empty() && !t_.skip_train; }
   void tell_memory();
   // Returns when the state is on disk. A save that failed in the background is tried once more.
   void save_last();

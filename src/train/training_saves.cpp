@@ -78,6 +78,18 @@ void TrainingRun::tell_saves() {
   for (const EndedSave& save : saver_.take_ended()) observers_.take_save(save);
 }
 
+void TrainingRun::tell_ranks() {
+  if (t_.save.empty() || t_.skip_train) return;
+  const std::string bus = backend_.device_place();
+  const std::vector<PlaceOfRank> places =
+      gather_places(ranks_, {.rank = ranks_.rank(),
+                             .host = name_of_host(),
+                             .stage = step_.plan.mesh.place(coord_, groups::pipeline),
+                             .bus = bus,
+                             .gpu = gpu_number(bus).value_or(-1)});
+  if (keeps_ranks()) observers_.take_ranks(places);
+}
+
 void TrainingRun::tell_memory() {
   MemoryTold told{.stage = step_.plan.mesh.place(coord_, groups::pipeline)};
   const auto tell = [&](const char* category, i64 bytes) { told.bytes.push_back({category, double(bytes)}); };

@@ -75,7 +75,7 @@ std::map<std::string, std::string> digits(const std::string& metrics_path) {
     if (!object.is_object()) continue;
     for (const auto& [key, value] : object.items())
       if (!key.starts_with("iteration_ms") && key != "samples_per_second" && key != "tokens_per_second" &&
-          key != "data_wait_ms" && key != "tflops" && key != "mfu" && !key.ends_with("_spikes"))
+          key != "data_wait_ms" && key != "time" && key != "tflops" && key != "mfu" && !key.ends_with("_spikes"))
         out[fmt::format("{} {}", object["iteration"].dump(), key)] = value.dump();
   }
   return out;

@@ -243,8 +243,9 @@ TEST(BackgroundSave, that_one_rank_cannot_prepare_ends_no_run) {
   EXPECT_NE(said.find("checkpoint at iteration 3 was not saved, training continues: rank 1: the host's memory ran out"),
             std::string::npos)
       << said;
-  EXPECT_EQ(names_in(dir), (std::vector<std::string>{"arguments_0000000.txt", "goodput.jsonl", "iter_0000001",
-                                                     "iter_0000002", "iter_0000004", "iter_0000005", kLatestFile}));
+  EXPECT_EQ(names_in(dir),
+            (std::vector<std::string>{"arguments_0000000.txt", "goodput.jsonl", "iter_0000001", "iter_0000002",
+                                      "iter_0000004", "iter_0000005", kLatestFile, "ranks.jsonl"}));
 }
 
 // A directory whose name is not valid UTF-8, which JSON cannot hold: it is saved, and found with its non-persistent

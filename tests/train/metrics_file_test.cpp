@@ -117,6 +117,14 @@ TEST(MetricsFile, has_the_promised_members_in_order) {
       R"("loss_scale":1.0,"skipped_iterations":1,"nan_iterations":0,"num_zeros":6,"params_norm":7.0})");
 }
 
+TEST(MetricsFile, has_the_phases_of_an_iteration) {
+  Record r = record_of({{"time", 1764190000.25}, {"grad_norm", 0.5}});
+  r.phases = {{"forward-backward", 0.25}, {"all-grads-sync", 0}};
+  EXPECT_EQ(metrics_line(3, members_of(r)),
+            R"({"iteration":3,"grad_norm":0.5,"time":1764190000.25,"phase_forward_backward_ms":250.0,)"
+            R"("phase_all_grads_sync_ms":0.0})");
+}
+
 TEST(MetricsFile, has_lines_of_intervals_and_evaluations) {
   const TempFolder folder("metrics_sink");
   const auto path = folder.path / "m.jsonl";

@@ -16,7 +16,7 @@ inline std::string timeless(std::string text) {
   for (const char* pattern :
        {R"( \[\d{4}-[^\]]*\])", R"(elapsed time per iteration \(ms\): [0-9.]+)", R"(throughput per GPU [^|]*\|)",
         R"(tokens per second[^|]*\|)", R"(data wait [^|]*\|)",
-        R"re("(iteration_ms(_deviation)?|samples_per_second|tokens_per_second|data_wait_ms|tflops|mfu)":[^,}]*)re",
+        R"re("(iteration_ms(_deviation)?|samples_per_second|tokens_per_second|data_wait_ms|tflops|mfu|time)":[^,}]*)re",
         R"(memory: [^\n]*)", R"(goodput [^\n]*)", R"(memory +it needs [^\n]*)", R"(  this rank (wrote|read) [^\n]*)",
         R"(  (process and libraries|context and libraries|start|total|beside it, of the host's) [^\n]*)"})
     text = std::regex_replace(text, std::regex(pattern), "");
@@ -56,7 +56,7 @@ inline Told run(const std::string& flags, const Backend& backend) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir + "/ck"))
     if (entry.is_regular_file() && entry.path().filename() != "goodput.jsonl" &&
-        entry.path().parent_path().filename() != "incidents")
+        entry.path().filename() != "ranks.jsonl" && entry.path().parent_path().filename() != "incidents")
       files.push_back(entry.path());
   std::ranges::sort(files);
   for (const auto& file : files) told.checkpoint += file.string() + "\n" + read_file(file);

@@ -44,6 +44,11 @@ std::vector<JsonMember> members_of(const Record& record) {
     members.push_back({key(shown_name(form.name, *v)), x});
     if (v->metric->whole) members.back().value = i64(x);
   }
+  for (const NamedValue& phase : record.phases) {
+    std::string name = phase.name;
+    std::ranges::replace(name, '-', '_');
+    members.push_back({"phase_" + name + "_ms", phase.value * 1e3});
+  }
   return members;
 }
 

@@ -6,10 +6,6 @@
 
 namespace megalith {
 
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 TensorBoardOrigin this_process() {
   char name[256] = {};
   if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return {.hostname = "localhost", .pid = getpid()};

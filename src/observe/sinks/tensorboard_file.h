@@ -5,11 +5,10 @@
 #include <string>
 
 #include "base/append_file.h"
+#include "base/clock.h"
 #include "observe/sinks/tfevents.h"
 
 namespace megalith {
-
-double unix_seconds();  // wall-clock time in seconds since 1970
 
 // Parts of the file name, events.out.tfevents.SECONDS.HOST.PID.N, and of the events.
 struct TensorBoardOrigin {
