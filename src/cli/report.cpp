@@ -1,4 +1,4 @@
-// megalith report RUN_DIR [--html FILE] [--baseline RUN_DIR], megalith compare A B [--tolerance T]
+// megalith report RUN_DIR [--html FILE] [--baseline RUN_DIR] [--dcgm FILE ...], megalith compare A B [--tolerance T]
 #include "report/report.h"
 
 #include <cmath>
@@ -8,13 +8,17 @@
 #include "cli/command.h"
 #include "cli/own_flags.h"
 #include "report/compare.h"
+#include "report/gpu_join.h"
+#include "report/time_text.h"
 
 namespace megalith {
 
 namespace {
 
 struct ReportFlags {
-  std::string run, html, baseline, metrics, baseline_metrics, dcgm;
+  std::string run, html, baseline, metrics, baseline_metrics, dcgm_begin;
+  std::vector<std::string> dcgm;
+  double dcgm_interval = 1000, dcgm_offset = 0;
 };
 
 void list_fields(ReportFlags& c, config::FieldList& f) {
@@ -26,7 +30,16 @@ void list_fields(ReportFlags& c, config::FieldList& f) {
       .shown_as("FILE");
   f.add("baseline", c.baseline, "Another run, whose curves, flags and losses are compared.").shown_as("RUN_DIR");
   f.add("baseline-metrics", c.baseline_metrics, "The metrics file of that run.").shown_as("FILE");
-  f.add("dcgm", c.dcgm, "Not built: clocks and temperatures of GPUs during slow iterations.").shown_as("FILE");
+  f.add("dcgm", c.dcgm,
+        "Samples of GPUs, to show what they did during slow iterations: the output of dcgmi dmon, or CSV or JSON of "
+        "Prometheus with metrics of dcgm-exporter. HOST is for a file that does not tell it.")
+      .shown_as("[HOST=]FILE ...");
+  f.add("dcgm-begin", c.dcgm_begin,
+        "Time of the first sample of a file without times: Unix seconds or 2026-11-27T22:10:05Z. Default: the last "
+        "sample is of the file's last change.")
+      .shown_as("TIME");
+  f.add("dcgm-interval", c.dcgm_interval, "Milliseconds between the samples of a file without times.");
+  f.add("dcgm-offset", c.dcgm_offset, "Seconds that are added to the times of samples, if clocks differ.");
 }
 
 struct CompareFlags {
@@ -56,20 +69,48 @@ void write_page(const std::string& path, const std::string& text) {
   check(!error, "report {}: cannot write it ({}): choose another place", path, error.message());
 }
 
+struct GpuSource {
+  std::vector<report::GpuFile> files;
+  std::vector<std::string> hosts;  // of each file, as given
+};
+
+GpuSource read_gpus(const ReportFlags& c) {
+  const bool sane = c.dcgm_interval > 0 && c.dcgm_interval < 1e9;
+  check(sane, "--dcgm-interval {}: give the milliseconds of dcgmi's -d", c.dcgm_interval);
+  check(std::abs(c.dcgm_offset) < 1e10, "--dcgm-offset {}: give seconds", c.dcgm_offset);
+  report::GpuFileTimes times{.interval = c.dcgm_interval / 1e3, .offset = c.dcgm_offset};
+  if (!c.dcgm_begin.empty()) {
+    times.begin = report::time_of_text(c.dcgm_begin);
+    check(times.begin.has_value(), "--dcgm-begin {}: give Unix seconds, or a time like 2026-11-27T22:10:05Z",
+          c.dcgm_begin);
+  }
+  GpuSource out;
+  for (const std::string& one : c.dcgm) {
+    const size_t equals = std::filesystem::exists(one) ? std::string::npos : one.find('=');
+    out.hosts.push_back(equals == std::string::npos ? "" : one.substr(0, equals));
+    out.files.push_back(report::read_gpu_file(equals == std::string::npos ? one : one.substr(equals + 1), times));
+  }
+  return out;
+}
+
 }  // namespace
 
 int command_report(int argc, const char* const* argv) {
   ReportFlags c;
   if (!read_flags(c, argc, argv)) return 0;
   check(!c.run.empty(), "give the --save directory of a run: megalith report RUN_DIR");
-  check(c.dcgm.empty(), "--dcgm {}: not built yet: leave it out", c.dcgm);
   check(c.baseline_metrics.empty() || !c.baseline.empty(), "--baseline-metrics needs --baseline");
   const report::RunFiles run = report::read_run(c.run, c.metrics);
   std::optional<report::RunFiles> baseline;
   if (!c.baseline.empty()) baseline = report::read_run(c.baseline, c.baseline_metrics);
   const std::string path = c.html.empty() ? (std::filesystem::path(c.run) / "report.html").string() : c.html;
-  write_page(path, html_report(run, baseline ? &*baseline : nullptr));
+  const GpuSource gpus = read_gpus(c);
+  std::optional<report::GpuJoin> joined;
+  if (!c.dcgm.empty()) joined = join_gpus(run, gpus.files, gpus.hosts);
+  write_page(path, html_report(run, baseline ? &*baseline : nullptr, joined ? &*joined : nullptr));
   for (const std::string& note : run.notes) log::info("{}", note);
+  if (joined)
+    for (const std::string& note : joined->notes) log::info("{}", note);
   log::say("{}", path);
   return 0;
 }

@@ -93,7 +93,8 @@ std::vector<SlowIteration> slow_iterations(const MetricCurve* curve) {
     if (around.size() < kFewest) continue;
     const auto middle = around.begin() + std::ptrdiff_t(around.size() / 2);
     std::ranges::nth_element(around, middle);
-    if (points[i].value > kSlower * *middle) out.push_back({points[i].iteration, points[i].value, *middle});
+    if (points[i].value > kSlower * *middle)
+      out.push_back({points[i].iteration, points[i].value, *middle, i > 0 ? points[i - 1].iteration : 0});
   }
   std::ranges::stable_sort(
       out, [](const SlowIteration& a, const SlowIteration& b) { return a.ms / a.neighbours > b.ms / b.neighbours; });

@@ -113,10 +113,13 @@ td{border-bottom:1px solid #e4e8ee;padding:3px 10px 3px 0;vertical-align:top;ove
 table.numbers{width:auto}
 table.numbers td:not(:first-child){white-space:nowrap}
 table.incidents td:last-child{white-space:nowrap}
+table.gpus{font-size:12px}table.gpus th{white-space:normal;vertical-align:bottom}table.gpus td{white-space:nowrap}
+table.gpus td:first-child{min-width:3em}table.gpus td span{display:inline-block;white-space:normal;max-width:16em}
 table.numbers.long{width:100%;font-size:11.5px}
 .bar,table.names,table.names tr{break-inside:avoid}.bar{break-before:avoid;break-after:avoid}
 table.numbers th:not(:first-child),table.numbers td:not(:first-child){text-align:right;padding:3px 0 3px 14px}
 td:first-child{min-width:8em}table.numbers td:first-child{min-width:11em}table.names td:nth-child(-n+4){white-space:nowrap}
+.keys{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:12px;color:#3c4757;margin-top:4px}
 details summary{cursor:pointer;color:#3c4757}
 .bar{display:flex;height:26px;border-radius:4px;overflow:hidden;border:1px solid #98a2b0;margin:8px 0}
 .bar div{min-width:0}
@@ -125,7 +128,7 @@ details summary{cursor:pointer;color:#3c4757}
 .columns{columns:2;column-gap:28px;font-size:12px}
 .columns p{margin:0;break-inside:avoid;overflow-wrap:anywhere}
 @media screen and (max-width:760px){.charts{grid-template-columns:1fr}figure.wide{grid-column:1}.columns{columns:1}}
-@media print{body{max-width:none;padding:0;font-size:12px}h2,h2+p{break-after:avoid}h2{margin-top:20px}table.numbers.long{font-size:8.5px}table.numbers.long td,table.numbers.long th{padding-left:6px!important;padding-right:0!important}.columns{columns:3;font-size:9px}tr{break-inside:avoid}@page{size:A4;margin:14mm}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+@media print{body{max-width:none;padding:0;font-size:12px}table.gpus{font-size:8.5px}table.gpus td,table.gpus th{padding-right:6px}h2,h2+p{break-after:avoid}h2{margin-top:20px}table.numbers.long{font-size:8.5px}table.numbers.long td,table.numbers.long th{padding-left:6px!important;padding-right:0!important}.columns{columns:3;font-size:9px}tr{break-inside:avoid}@page{size:A4;margin:14mm}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 )";
 
 std::string page(const std::string& title, const std::string& body) {

@@ -21,7 +21,7 @@ std::string notes_of(const RunFiles& run) {
 
 }  // namespace
 
-std::string html_report(const RunFiles& run, const RunFiles* baseline) {
+std::string html_report(const RunFiles& run, const RunFiles* baseline, const GpuJoin* gpus) {
   std::string body = fmt::format("<h1>{}</h1>\n<p class=\"quiet\">{}</p>\n", escaped(run_name(run)), escaped(run.dir));
   body += facts_of(run);
   if (!run.metrics_path.empty() && run.metrics.lines == 0)
@@ -30,9 +30,12 @@ std::string html_report(const RunFiles& run, const RunFiles* baseline) {
   body += section("Curves", curves.empty() || !baseline ? curves : key_of(run, *baseline) + curves);
   if (baseline) body += section("Against the baseline", against(run, *baseline));
   body += section("Where the time went", times_of(run));
+  body += section("Ranks", ranks_of(run));
+  body += section("Memory", memory_of(run));
   body += section("Look at these", findings_of(run));
   body += section("Incidents", incidents_of(run));
   body += section("Slow iterations", slow_iterations_of(run));
+  if (gpus) body += section("GPUs during slow iterations", gpus_of(*gpus));
   body += section("Checkpoints", saves_of(run));
   body += section("Numbers", numbers_of(run));
   body += section("Environment", environment_of(run));

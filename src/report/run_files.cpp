@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "base/run_files.h"
 #include "base/valid_utf8.h"
 #include "report/incident_files.h"
 
@@ -114,6 +115,7 @@ RunFiles read_run(const std::string& dir, const std::string& metrics) {
   std::ranges::sort(run.saves, {}, &SavedIteration::iteration);
   run.ledger = read_ledger((fs::path(dir) / kLedgerFile).string());
   run.time = sum_ledger(run.ledger);
+  run.ranks = read_ranks((fs::path(dir) / kRanksFile).string());
   run.incidents = read_incidents((fs::path(dir) / "incidents").string());
   return run;
 }

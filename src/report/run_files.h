@@ -6,6 +6,7 @@
 
 #include "goodput/ledger_file.h"
 #include "report/metric_lines.h"
+#include "report/ranks_lines.h"
 
 namespace megalith::report {
 
@@ -34,7 +35,8 @@ struct RunFiles {
   std::vector<LedgerRecord> ledger{};
   LedgerTotal time{};
   std::vector<IncidentFile> incidents{};  // by iteration
-  std::vector<std::string> notes{};       // missing or unreadable files
+  RanksOfRun ranks{};
+  std::vector<std::string> notes{};  // missing or unreadable files
 };
 
 // `metrics`: the metrics file; empty: the path in the arguments, or metrics.jsonl in the directory. Error if the

@@ -57,16 +57,6 @@ std::string drawn(const ChartSpec& spec, const std::string& name, const RunFiles
   return chart(spec, {{in(&run, name), dots, false}, {in(baseline, name), dots, true}});
 }
 
-// The phases of an iteration in the file: "phase_forward_ms".
-std::string phases(const RunFiles& run, const RunFiles* baseline) {
-  constexpr std::size_t kMost = 12;
-  std::string out;
-  std::size_t charts = 0;
-  for (const MetricCurve& c : run.metrics.curves)
-    if (c.name.starts_with("phase_") && charts++ < kMost) out += drawn({.title = c.name}, c.name, run, baseline);
-  return out;
-}
-
 }  // namespace
 
 std::string curves_of(const RunFiles& run, const RunFiles* baseline) {
@@ -86,7 +76,7 @@ std::string curves_of(const RunFiles& run, const RunFiles* baseline) {
       out += drawn({.title = title, .wide = c.name == "validation_loss"}, c.name, run, baseline);
     }
   }
-  out += phases(run, baseline);
+  out += phases_of(run);
   return out.empty() ? out : "<div class=\"charts\">\n" + out + "</div>\n";
 }
 

@@ -43,6 +43,27 @@ TEST_F(ReportOfRuns, HoldsTheLossesOfTheMetricsFile) {
   EXPECT_TRUE(std::filesystem::exists(*this / "b.html"));
 }
 
+// Two ranks on this host. The GPU of the file is none of theirs.
+TEST_F(ReportOfRuns, ShowsRanksPhasesAndMemory) {
+  if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
+  const Ran ran =
+      megalith(pretrain(fmt::format("--train-iters 12 --global-batch-size 8 --log-interval 1 --save {0} --metrics-file "
+                                    "{0}/m.jsonl --log-straggler --timing-log-level 2",
+                                    *this / "a")),
+               {.ranks = 2});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const Ran without = must("report " + *this / "a");
+  const std::string html = slurp(*this / "a/report.html");
+  for (const char* part : {"aria-label=\"Phases of an iteration\"", "</i>forward_compute ", "<h2>Ranks</h2>",
+                           "aria-label=\"Own time of ranks\"", " of 12 lines</td>", "<h2>Memory</h2>", "<td>arena</td>",
+                           "<b>used at most</b>", "At the end, the fullest ranks"})
+    EXPECT_NE(html.find(part), std::string::npos) << part;
+  const double now = double(std::time(nullptr));
+  spit(*this / "dcgm.txt", fmt::format("#Entity TENSO\nID\n{} GPU 0 0.5\n", now));
+  const Ran with = must("report " + *this / "a" + " --dcgm " + *this / "dcgm.txt");
+  EXPECT_NE(slurp(*this / "a/report.html").find("the run has no GPUs"), std::string::npos);
+}
+
 TEST_F(ReportOfRuns, CompareHasAnExitStatus) {
   train("a", ""), train("b", ""), train("c", "--seed 77");
   const std::string line = "compare " + *this / "a" + " ";
@@ -58,7 +79,14 @@ TEST_F(ReportOfRuns, MistakesAreOneLine) {
   expect_refused("report", "give the --save directory of a run");
   expect_refused("report " + *this / "none", "there is no such directory");
   std::filesystem::create_directories(*this / "empty");
-  expect_refused("report " + *this / "empty --dcgm x", "--dcgm x: not built");
+  expect_refused("report " + *this / "empty --dcgm x", "--dcgm x: cannot read it");
+  spit(*this / "odd", "time,b\n1,2\n");
+  expect_refused(fmt::format("report {0} --dcgm n1={1}", *this / "empty", *this / "odd"),
+                 "names no metric of dcgm-exporter");
+  expect_refused(fmt::format("report {} --dcgm-begin yesterday --dcgm {}", *this / "empty", *this / "odd"),
+                 "--dcgm-begin yesterday");
+  expect_refused(fmt::format("report {} --dcgm-interval 0 --dcgm {}", *this / "empty", *this / "odd"),
+                 "--dcgm-interval 0");
   expect_refused("report " + *this / "empty --html " + *this / "empty", "cannot write it");
   expect_refused("compare " + *this / "empty", "two runs");
   expect_refused(fmt::format("compare {0} {0} --tolerance -1", *this / "empty"), "--tolerance");

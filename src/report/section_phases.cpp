@@ -1,0 +1,157 @@
+// The phases of iterations, one above the other (--timing-log-level).
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/axis.h"
+#include "report/sections.h"
+
+namespace megalith::report {
+
+namespace {
+
+constexpr double kPhaseWidth = 980, kPhaseHeight = 260, kPhaseLeft = 62, kPhaseRight = 10, kPhaseTop = 8,
+                 kPhaseBottom = 22;
+
+// A layer of the chart: milliseconds by column.
+struct PhaseLayer {
+  std::string name;
+  const char* colour;
+  std::vector<double> ms{};
+};
+
+// In their order within an iteration. `within`: the name of the phase that has it as a part.
+struct PhaseName {
+  const char *name, *colour, *within;
+};
+constexpr PhaseName kPhaseNames[] = {{"batch_generator", "#f0b429", "forward_backward"},
+                                     {"forward_recv", "#c3d4e8", "forward_backward"},
+                                     {"forward_compute", "#0b5fc0", "forward_backward"},
+                                     {"backward_recv", "#9db7d5", "forward_backward"},
+                                     {"backward_compute", "#08407f", "forward_backward"},
+                                     {"forward_backward", "#4a86c8", nullptr},
+                                     {"all_grads_sync", "#b3001b", nullptr},
+                                     {"embedding_grads_all_reduce", "#e0796b", nullptr},
+                                     {"params_all_gather", "#8d6cab", nullptr},
+                                     {"optimizer", "#5aa469", nullptr}};
+
+// Means of the points of each column.
+std::vector<double> column_means(const MetricCurve* curve, const std::vector<i64>& ends) {
+  std::vector<double> sums(ends.size()), counts(ends.size());
+  if (!curve) return sums;
+  for (const CurvePoint& p : curve->points) {
+    const auto column = std::size_t(std::ranges::lower_bound(ends, p.iteration) - ends.begin());
+    if (column < ends.size() && std::isfinite(p.value) && p.value >= 0) sums[column] += p.value, counts[column] += 1;
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    if (counts[i] > 0) sums[i] /= counts[i];
+  return sums;
+}
+
+// The last iteration of each column.
+std::vector<i64> columns_over(const MetricCurve& curve) {
+  constexpr std::size_t kMost = 240;
+  const std::size_t points = curve.points.size(), columns = std::min(points, kMost);
+  std::vector<i64> ends;
+  for (std::size_t i = 1; i <= columns; ++i) ends.push_back(curve.points[i * points / columns - 1].iteration);
+  return ends;
+}
+
+void subtract(std::vector<double>& from, const std::vector<double>& what) {
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = std::max(0.0, from[i] - what[i]);
+}
+
+std::vector<PhaseLayer> layers_of(const MetricLines& metrics, const std::vector<i64>& ends) {
+  std::vector<PhaseLayer> layers;
+  std::vector<double> rest = column_means(metrics.find("iteration_ms"), ends);
+  for (const PhaseName& p : kPhaseNames) {
+    const MetricCurve* curve = metrics.find(std::string("phase_") + p.name + "_ms");
+    if (!curve) continue;
+    PhaseLayer layer{p.name, p.colour, column_means(curve, ends)};
+    for (const PhaseName& part : kPhaseNames)
+      if (part.within && std::string_view(part.within) == p.name)
+        for (const PhaseLayer& l : layers)
+          if (l.name == part.name) subtract(layer.ms, l.ms), layer.name = std::string("rest of ") + p.name;
+    subtract(rest, layer.ms);
+    if (std::ranges::any_of(layer.ms, [](double x) { return x > 0; })) layers.push_back(std::move(layer));
+  }
+  if (!layers.empty()) layers.push_back({"between phases", "#d9dde3", rest});
+  return layers;
+}
+
+double whole_of(const std::vector<PhaseLayer>& layers) {
+  double sum = 0;
+  for (const PhaseLayer& l : layers)
+    for (const double x : l.ms) sum += x;
+  return sum;
+}
+
+std::string area(const PhaseLayer& layer, std::vector<double>& below, const AxisScale& y) {
+  const std::size_t n = below.size();
+  const auto x_at = [&](std::size_t i) {
+    return kPhaseLeft + (kPhaseWidth - kPhaseLeft - kPhaseRight) * double(i) / double(n);
+  };
+  const auto y_at = [&](double ms) {
+    return kPhaseHeight - kPhaseBottom - y.place(ms) * (kPhaseHeight - kPhaseTop - kPhaseBottom);
+  };
+  std::string path = fmt::format("M{:.1f} {:.1f}", x_at(0), y_at(below[0]));
+  std::string back;
+  for (std::size_t i = 0; i < n; ++i) {
+    path += fmt::format("V{:.1f}H{:.1f}", y_at(below[i] + layer.ms[i]), x_at(i + 1));
+    back = fmt::format("V{:.1f}H{:.1f}", y_at(below[i]), x_at(i)) + back;
+    below[i] += layer.ms[i];
+  }
+  return fmt::format("<path fill=\"{}\" d=\"{}{}Z\"/>", layer.colour, path, back);
+}
+
+std::string phase_axes(const AxisScale& y, const std::vector<i64>& ends, i64 first) {
+  const double bottom = kPhaseHeight - kPhaseBottom, width = kPhaseWidth - kPhaseLeft - kPhaseRight;
+  std::string out;
+  for (const AxisMark& m : marks_of(y, 5)) {
+    const double at = bottom - y.place(m.value) * (bottom - kPhaseTop);
+    out += fmt::format(
+        "<path class=\"axis\" d=\"M{:.1f} {:.1f}h4\"/><text x=\"{:.1f}\" y=\"{:.1f}\" "
+        "text-anchor=\"end\">{}</text>",
+        kPhaseLeft - 4, at, kPhaseLeft - 6, at + 4, escaped(m.text));
+  }
+  const std::pair<double, i64> marks[] = {{0, first}, {0.5, ends[ends.size() / 2]}, {1, ends.back()}};
+  for (const auto& [place, iteration] : marks)
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>", kPhaseLeft + place * width,
+                       bottom + 16,
+                       place == 0   ? "start"
+                       : place == 1 ? "end"
+                                    : "middle",
+                       whole_number(double(iteration)));
+  return out;
+}
+
+}  // namespace
+
+std::string phases_of(const RunFiles& run) {
+  const MetricCurve* times = run.metrics.find("phase_forward_backward_ms");
+  if (!times || times->points.empty()) return {};
+  const std::vector<i64> ends = columns_over(*times);
+  const std::vector<PhaseLayer> layers = layers_of(run.metrics, ends);
+  if (layers.empty()) return {};
+  std::vector<double> below(ends.size()), tops(ends.size());
+  for (const PhaseLayer& l : layers)
+    for (std::size_t i = 0; i < tops.size(); ++i) tops[i] += l.ms[i];
+  const AxisScale y = scale_over(0, std::max(1e-6, *std::ranges::max_element(tops)), true);
+  std::string body, key;
+  const double whole = whole_of(layers);
+  for (const PhaseLayer& l : layers) {
+    double sum = 0;
+    for (const double x : l.ms) sum += x;
+    body += area(l, below, y);
+    key += fmt::format("<span><i class=\"swatch\" style=\"background:{}\"></i>{} {:.1f}%</span>\n", l.colour,
+                       escaped(l.name), whole > 0 ? 100 * sum / whole : 0);
+  }
+  return fmt::format(
+      "<figure class=\"wide\"><figcaption>Phases of an iteration <span>ms, on rank 0</span></figcaption>\n<svg "
+      "viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Phases of an iteration\">{}{}</svg>\n<div "
+      "class=\"keys\">{}</div></figure>\n",
+      kPhaseWidth, kPhaseHeight, body, phase_axes(y, ends, times->points.front().iteration), key);
+}
+
+}  // namespace megalith::report
