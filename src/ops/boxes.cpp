@@ -42,6 +42,8 @@ Shape tensor_box(const Mesh& mesh, const Type& x) {
   return out;
 }
 
+Type tensor_amax(const Mesh& mesh, const Type& x) { return grid_of(mesh, x, tensor_box(mesh, x), true); }
+
 Shape row_box(const Shape& shape, const std::vector<int>& dims, i64 n) {
   Shape out(shape.size(), 1);
   for (size_t i = dims.size(); i-- > 0 && n > 1;) {

@@ -15,6 +15,8 @@ i64 run_length(const Mesh& mesh, const Type& x, int d);
 
 // The box for one scale "a tensor": all that one data-parallel rank has of x's micro-batch, or all of a weight.
 Shape tensor_box(const Mesh& mesh, const Type& x);
+// The type of the amax of such a box. Max over ranks that hold other parts of it.
+Type tensor_amax(const Mesh& mesh, const Type& x);
 
 // A box of at most `n` consecutive elements along `dims`, the last dim fastest, and 1 along other dims. It covers dims
 // fully from the last one on, as far as they fit, and a part of the dim before them.

@@ -64,7 +64,7 @@ std::vector<Type> Quantize::infer(const InferArgs& a) const {
   const Type codes{dtype_of_codes(format), x.shape, x.layout};
   std::vector<Type> out = {codes, grid};
   if (gives_amax) {
-    out.push_back(grid_of(a.mesh, x, tensor_box(a.mesh, x), true));
+    out.push_back(tensor_amax(a.mesh, x));
     check(out[2].layout.max.empty(), "the amax of {} is that of several ranks", to_string(x));
   }
   if (orders == CodeOrders::as_is) return out;

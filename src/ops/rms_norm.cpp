@@ -1,5 +1,6 @@
 #include "ops/rms_norm.h"
 
+#include "ops/boxes.h"
 #include "ops/sum.h"
 
 namespace megalith {
@@ -7,6 +8,12 @@ namespace megalith {
 LayoutRule RmsNorm::rule() const {
   const std::string h = x.substr(x.size() - 1), rows = x.substr(0, x.size() - 1);
   return {.spec = x + "," + h + "->" + x + "," + rows, .whole = h};
+}
+
+std::vector<Type> RmsNorm::infer(const InferArgs& a) const {
+  std::vector<Type> out = infer_by_rule(rule(), a, dtypes(a.ins));
+  if (gives_amax) out.push_back(tensor_amax(a.mesh, out[0]));
+  return out;
 }
 
 std::vector<Value> RmsNorm::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
@@ -30,6 +37,7 @@ std::vector<Type> RmsNormGrad::infer(const InferArgs& a) const {
     out.push_back(infer_by_rule(RmsNorm{x}.rule(), forward, {})[0]);
   }
   if (bias) out.push_back(sum_of_rows(a.mesh, x, out[0]));
+  if (gives_amax) out.push_back(tensor_amax(a.mesh, out[0]));
   return out;
 }
 

@@ -1,8 +1,10 @@
 // Rotary position embedding (Su et al. 2021). For i < n/2 a pair is rotated by position * freq_i; other dims do not
 // change. The pair is (x_{f+i}, x_{f+i+n/2}), or (x_{f+2i}, x_{f+2i+1}) if interleaved; the first f dims do not change.
-// The angle follows from the global position, or from an i32 input positions [s,b]. x [s,b,..,d].
+// The angle follows from the global position, or from an i32 input positions [s,b]. x [s,b,..,d]. With `gives_amax`,
+// set by a pass, a second result is the amax of the first one (ops/quantize.h).
 #pragma once
 #include "graph/builder.h"
+#include "ops/boxes.h"
 #include "ops/rope_scaling.h"
 
 namespace megalith {
@@ -27,6 +29,7 @@ struct Rope {
   i64 heads = 0;           // along the dim before the last: only the first ones are rotated; 0: all
   i64 first = 0;           // f: dims before the rotated ones
   bool interleaved = false;
+  bool gives_amax = false;
   void fields(auto&& v) const {
     v("x", x), v("base", freq.base), v("dims", freq.dims), v("sign", sign);
     if (freq.width) v("width", freq.width);
@@ -36,8 +39,14 @@ struct Rope {
     if (heads) v("heads", heads);
     if (first) v("first", first);
     if (interleaved) v("interleaved", interleaved);
+    if (gives_amax) v("gives_amax", gives_amax);
   }
   LayoutRule rule() const;
+  std::vector<Type> infer(const InferArgs& a) const {
+    std::vector<Type> out = infer_by_rule(rule(), a, {});
+    if (gives_amax) out.push_back(tensor_amax(a.mesh, out[0]));
+    return out;
+  }
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
   Cost cost(Types ins, Types outs) const { return {3.0 * double(outs[0].elements()), total_bytes(ins, outs)}; }
   std::vector<Alias> aliases() const { return {{0, 0}}; }

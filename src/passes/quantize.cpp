@@ -153,10 +153,7 @@ class Quantizing {
   }
 
   // Whether a rank has the full tensor. Then the cast by a kept scale returns the amax of its input.
-  bool knows_amax(Value x) const {
-    const Type& type = g_.type(x);
-    return grid_of(g_.mesh, type, tensor_box(g_.mesh, type), true).layout.max.empty();
-  }
+  bool knows_amax(Value x) const { return tensor_amax(g_.mesh, g_.type(x)).layout.max.empty(); }
 
   // The maximum over all ranks that hold a part of the tensor.
   Value amax(Value x, int at) {

@@ -129,6 +129,27 @@ TEST(Swiglu, is_its_definition) {
         const auto both = run_checked(SwigluGrad{true, act}, {dy, x});
         EXPECT_EQ(both[0].x, grad.x);
         EXPECT_EQ(both[1].x, forward.x);
+        compare_amax(Swiglu{act}, {x}, {forward});
+        compare_amax(SwigluGrad{false, act}, {dy, x}, {grad});
+        compare_amax(SwigluGrad{true, act}, {dy, x}, both);
+      }
+}
+
+// The largest in any place of a block, and of the last one; what is not finite counts as infinite.
+TEST(Swiglu, amax_of_any_place) {
+  for (DType t : {DType::f32, DType::bf16})
+    for (const i64 f : {8, 24, 4099})
+      for (i64 at = 0; at < 10 * f; at += 1 + 5 * f / 3) {
+        Array x = normals(t, {5, 2, 2, f}, 1);
+        x[2 * f * (at / f) + at % f] = 1, x[2 * f * (at / f) + f + at % f] = -512;
+        const Array dy = normals(t, {5, 2, f}, 2);
+        compare_amax(Swiglu{}, {x}, run_checked(Swiglu{}, {x}));
+        compare_amax(SwigluGrad{}, {dy, x}, run_checked(SwigluGrad{}, {dy, x}));
+        for (const double far : {double(NAN), double(INFINITY)}) {
+          x[2 * f * (at / f) + f + at % f] = far;
+          EXPECT_EQ(run_quick(Swiglu{Gate::silu, true}, {x}).back().x, std::vector<double>{INFINITY});
+          EXPECT_EQ(run_quick(SwigluGrad{false, Gate::silu, true}, {dy, x}).back().x, std::vector<double>{INFINITY});
+        }
       }
 }
 

@@ -51,6 +51,13 @@ static void compare_bias(Gradient op, const std::vector<Array>& ins, const std::
   expect_near(with.back(), sums, {DType::f32, 4 + chain, size * chain}, "bias");
 }
 
+// With the bias and without.
+static void compare_gradient_amax(RmsNormGrad op, const std::vector<Array>& ins, const std::vector<Array>& without) {
+  compare_amax(op, ins, without);
+  op.bias = true;
+  compare_amax(op, ins, run_checked(op, ins));
+}
+
 // With the statistics of the forward there is y again, to the bit, and the other results do not change.
 static void compare_with_output(const NormCase& k, const std::vector<Array>& y, std::vector<Array> dy_x_w,
                                 const Array& c, const Array& beside) {
@@ -69,6 +76,8 @@ static void compare_with_output(const NormCase& k, const std::vector<Array>& y, 
       plain = run_checked(RmsNormGrad{"sbh", at, residual}, ins);
       with_output = run_checked(RmsNormGrad{"sbh", at, residual, true}, ins);
       compare_bias(RmsNormGrad{"sbh", at, residual, true}, ins, with_output);
+      compare_gradient_amax({"sbh", at, residual}, ins, plain);
+      compare_gradient_amax({"sbh", at, residual, true}, ins, with_output);
     }
     EXPECT_EQ(with_output.back().x, y[0].x);
     with_output.pop_back();
@@ -100,7 +109,9 @@ static void compare(const NormCase& k, DType t) {
     expect_near(y[1], want.mean, {t, roundings}, "mean");
     expect_near(g[2], want.dc, {t, 4 + std::sqrt(double(k.rows)), std::sqrt(double(k.rows))}, "dc");
   } else {
-    y = run_checked(RmsNorm{"sbh", k.eps}, {x, w}), g = run_checked(RmsNormGrad{"sbh", at}, {dy, x, w, rstd});
+    y = run_checked(RmsNorm{"sbh", k.eps}, {x, w});
+    compare_amax(RmsNorm{"sbh", k.eps}, {x, w}, y);
+    g = run_checked(RmsNormGrad{"sbh", at}, {dy, x, w, rstd});
     both = run_checked(RmsNormGrad{"sbh", at, true}, {dy, x, w, rstd, beside});
   }
   compare_with_output(k, y, {dy, x, w}, c, beside);

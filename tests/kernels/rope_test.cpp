@@ -18,6 +18,13 @@ static std::vector<double> turned(const Rope& op, const Array& x, const std::fun
   return y;
 }
 
+// With its amax too.
+static Array rotated(const Rope& op, const std::vector<Array>& ins) {
+  const std::vector<Array> out = run_checked(op, ins);
+  compare_amax(op, ins, out);
+  return out[0];
+}
+
 TEST(Rope, is_its_definition) {
   for (DType t : tested_dtypes())
     for (auto [d, dims] : {std::pair<i64, i64>{4, 4}, {8, 2}, {40, 40}, {64, 64}, {64, 16}, {9, 6}, {5, 0}})
@@ -25,17 +32,16 @@ TEST(Rope, is_its_definition) {
         for (int sign : {1, -1}) {
           Rope op{.x = "sbgrd", .freq = {.dims = dims}, .sign = sign};
           const Array x = normals(t, {s, 2, 2, 3, d}, 1);
-          expect_near(run_checked(op, {x})[0], turned(op, x, [](i64 i, i64) { return double(i); }), {t, 8, 4},
-                      "static");
+          expect_near(rotated(op, {x}), turned(op, x, [](i64 i, i64) { return double(i); }), {t, 8, 4}, "static");
           op.positions = true, op.freq.base = 500000,
           op.freq.scaling = {.kind = RopeScaling::Kind::llama3, .factor = 8, .original_length = 8192};
           const auto position = [](i64 i, i64 b) { return double((i * 7919 + b * 31) % 8192); };
           const Array positions = array(DType::i32, {s, 2}, [&](i64 i) { return position(i / 2, i % 2); });
-          expect_near(run_checked(op, {x, positions})[0], turned(op, x, position), {t, 8, 4}, "by input");
+          expect_near(rotated(op, {x, positions}), turned(op, x, position), {t, 8, 4}, "by input");
           op.interleaved = true;
-          expect_near(run_checked(op, {x, positions})[0], turned(op, x, position), {t, 8, 4}, "interleaved");
+          expect_near(rotated(op, {x, positions}), turned(op, x, position), {t, 8, 4}, "interleaved");
           op.positions = false;
-          expect_near(run_checked(op, {x})[0], turned(op, x, [](i64 i, i64) { return double(i); }), {t, 8, 4},
+          expect_near(rotated(op, {x}), turned(op, x, [](i64 i, i64) { return double(i); }), {t, 8, 4},
                       "interleaved, static");
         }
 }
@@ -73,7 +79,7 @@ TEST(Rope, only_the_first_heads_turn) {
         std::vector<double> want = turned(op, x, [](i64 i, i64) { return double(i); });
         for (size_t i = 0; i < want.size(); ++i)
           if (i64(i) / d % 5 >= 3) want[i] = x.x[i];
-        expect_near(run_checked(op, ins)[0], want, {t, 8, 4}, "heads");
+        expect_near(rotated(op, ins), want, {t, 8, 4}, "heads");
       }
 }
 
@@ -87,7 +93,7 @@ TEST(Rope, a_part_behind_others) {
         const Array x = normals(t, {7, 2, 3, 1, d}, 1);
         std::vector<Array> ins = {x};
         if (positions) ins.push_back(array(DType::i32, {7, 2}, [](i64 i) { return double(i / 2); }));
-        expect_near(run_checked(op, ins)[0], turned(op, x, [](i64 i, i64) { return double(i); }), {t, 8, 4}, "part");
+        expect_near(rotated(op, ins), turned(op, x, [](i64 i, i64) { return double(i); }), {t, 8, 4}, "part");
       }
 }
 
@@ -96,7 +102,7 @@ TEST(Rope, far_positions_are_as_exact_as_near_ones) {
   const auto position = [](i64 i, i64 b) { return double(999000 + 37 * i + b); };
   const Array x = normals(DType::f32, {50, 2, 3, 128}, 1),
               positions = array(DType::i32, {50, 2}, [&](i64 i) { return position(i / 2, i % 2); });
-  expect_near(run_checked(op, {x, positions})[0], turned(op, x, position), {DType::f32, 8, 4}, "far");
+  expect_near(rotated(op, {x, positions}), turned(op, x, position), {DType::f32, 8, 4}, "far");
 }
 
 TEST(Rope, turning_back_gives_the_same) {

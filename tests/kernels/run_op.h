@@ -61,6 +61,19 @@ struct Tolerance {
 };
 void expect_near(const Array& got, const std::vector<double>& want, const Tolerance& tol, const std::string& what);
 
+// As with the ops' `gives_amax` false, and the amax of the first result behind the others. Not in f64: an amax is f32.
+template <class T>
+void compare_amax(T op, const std::vector<Array>& ins, const std::vector<Array>& without) {
+  if (without[0].type.dtype == DType::f64) return;
+  op.gives_amax = true;
+  const auto with = run_checked(op, ins);
+  ASSERT_EQ(with.size(), without.size() + 1);
+  for (size_t i = 0; i < without.size(); ++i) EXPECT_EQ(with[i].x, without[i].x) << i;
+  double most = 0;
+  for (const double x : without[0].x) most = std::max(most, std::abs(x));
+  EXPECT_EQ(with.back().x, std::vector<double>{most}) << op.name;
+}
+
 double dot(const std::vector<double>& a, const std::vector<double>& b);
 
 // Compares `grad`, the gradient of loss() with respect to ins[which], with central differences; loss reads `ins`. It

@@ -2,6 +2,7 @@
 // compiler makes vectors of the loop, and in which order does not matter.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 #include "exec/cpu/kernels/strided.h"
@@ -30,5 +31,24 @@ float amax_of(const X* x, i64 n, u32* parts) {
   for (i64 i = 0; i < sum_parts(n); ++i) bits = std::max(bits, parts[i]);
   return amax_of_bits(bits);
 }
+
+// The amax of a result whose parts are written in any order, by any threads. to: null if it is not wanted.
+class AmaxOfParts {
+ public:
+  explicit AmaxOfParts(float* to) : bits_(reinterpret_cast<u32*>(to)) {
+    if (bits_) *bits_ = 0;
+  }
+  template <class X>
+  void see(const X* x, i64 n) const {
+    if (!bits_) return;
+    const u32 seen = std::min(largest_bits(x, n), kInfinityBits);
+    const std::atomic_ref<u32> most(*bits_);
+    for (u32 was = most.load(std::memory_order_relaxed); was < seen;)
+      if (most.compare_exchange_weak(was, seen, std::memory_order_relaxed)) return;
+  }
+
+ private:
+  u32* bits_;
+};
 
 }  // namespace megalith::cpu

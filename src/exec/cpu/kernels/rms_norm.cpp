@@ -1,6 +1,7 @@
 // y = x rstd w. With n = x rstd and g = dy w:  dx = [residual +] rstd (g - n mean(g n)),  dw = sum over rows of dy n.
 #include <cmath>
 
+#include "exec/cpu/kernels/magnitude.h"
 #include "exec/cpu/kernels/norm.h"
 #include "exec/cpu/kernels/with_bias.h"
 
@@ -51,25 +52,31 @@ void backward_row(const BackwardRow<T>& r, const accum_t<T>* w, i64 h, accum_t<T
 }
 
 template <class T>
-Kernel forward(const KernelContext& context, double eps) {
+Kernel forward(const KernelContext& context, double eps, bool gives_amax) {
   using A = accum_t<T>;
   const NormShape shape(context.in_shape(0));
   const DType wt = context.ins[1].dtype;
-  return {shape.hp * i64(sizeof(A)), [shape, wt, eps](const Args& a) {
+  return {shape.hp * i64(sizeof(A)), [shape, wt, eps, gives_amax](const Args& a) {
+            const AmaxOfParts amax(gives_amax ? a.out<float>(2) : nullptr);
             A* w = reinterpret_cast<A*>(a.workspace);
             widen(wt, a.ins[1], shape.h, w);
             parallel_for(shape.rows, shape.grain(), [&](i64 row) {
-              a.out<A>(1)[row] = forward_row(a.in<T>(0) + row * shape.h, w, shape.h, eps, a.out<T>(0) + row * shape.h);
+              T* y = a.out<T>(0) + row * shape.h;
+              a.out<A>(1)[row] = forward_row(a.in<T>(0) + row * shape.h, w, shape.h, eps, y);
+              amax.see(y, shape.h);
             });
           }};
 }
 
 template <class T>
-Kernel backward(const KernelContext& context, bool residual, bool with_output) {
+Kernel backward(const KernelContext& context, const RmsNormGrad& op) {
   using A = accum_t<T>;
   const NormShape shape(context.in_shape(1));
   const DType wt = context.ins[2].dtype, dwt = context.outs[1].dtype;
-  return {(1 + shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, dwt, residual, with_output](const Args& a) {
+  const int amax_at = op.gives_amax ? 2 + op.with_output + op.bias : -1;
+  return {(1 + shape.chunks) * shape.hp * i64(sizeof(A)),
+          [shape, wt, dwt, residual = op.residual, with_output = op.with_output, amax_at](const Args& a) {
+            const AmaxOfParts amax(amax_at >= 0 ? a.out<float>(amax_at) : nullptr);
             A *w = reinterpret_cast<A*>(a.workspace), *partial = w + shape.hp;
             widen(wt, a.ins[2], shape.h, w);
             parallel_for(shape.chunks, 1, [&](i64 c) {
@@ -80,6 +87,7 @@ Kernel backward(const KernelContext& context, bool residual, bool with_output) {
                 const T* beside = residual ? a.in<T>(4) + at : nullptr;
                 backward_row<T>({a.in<T>(0) + at, a.in<T>(1) + at, beside, a.in<A>(3)[row], a.out<T>(0) + at}, w,
                                 shape.h, dw);
+                amax.see(a.out<T>(0) + at, shape.h);
                 if (with_output) write_row(a.in<T>(1) + at, w, shape.h, a.in<A>(3)[row], a.out<T>(2) + at);
               }
             });
@@ -90,12 +98,12 @@ Kernel backward(const KernelContext& context, bool residual, bool with_output) {
 }  // namespace
 
 Kernel prepare(const RmsNorm& op, const KernelContext& context) {
-  return dispatch_float(context.ins[0].dtype, [&]<class T>() { return forward<T>(context, op.eps); });
+  return dispatch_float(context.ins[0].dtype, [&]<class T>() { return forward<T>(context, op.eps, op.gives_amax); });
 }
 
 Kernel prepare(const RmsNormGrad& op, const KernelContext& context) {
   const DType dtype = context.ins[1].dtype;
-  const Kernel k = dispatch_float(dtype, [&]<class T>() { return backward<T>(context, op.residual, op.with_output); });
+  const Kernel k = dispatch_float(dtype, [&]<class T>() { return backward<T>(context, op); });
   return op.bias ? with_bias(k, dtype, context.in_shape(1), 2 + op.with_output) : k;
 }
 

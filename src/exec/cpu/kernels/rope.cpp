@@ -8,6 +8,7 @@
 
 #include "base/threads.h"
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/magnitude.h"
 #include "exec/cpu/vector.h"
 
 namespace megalith::cpu {
@@ -18,7 +19,7 @@ struct RopePlan {
   i64 first;                 // dims that pass before those that turn
   i64 turned;                // heads that turn
   int sign;
-  bool interleaved;
+  bool interleaved, gives_amax;
   std::vector<double> freq;
   double amplitude;
 };
@@ -95,9 +96,12 @@ Kernel by_table(const RopePlan& p, const std::vector<i64>& positions) {
   const i64 n = p.s * p.half;
   const auto table = shared_table<A>(p, positions);
   return {0, [p, n, table](const Args& a) {
+            const AmaxOfParts amax(p.gives_amax ? a.out<float>(1) : nullptr);
             parallel_for(p.s * p.b, 8, [&](i64 row) {
               const A* cosines = table->data() + row / p.b * p.half;
-              turn_row(p, a.in<T>(0) + row * p.heads * p.d, a.out<T>(0) + row * p.heads * p.d, cosines, cosines + n);
+              T* y = a.out<T>(0) + row * p.heads * p.d;
+              turn_row(p, a.in<T>(0) + row * p.heads * p.d, y, cosines, cosines + n);
+              amax.see(y, p.heads * p.d);
             });
           }};
 }
@@ -107,12 +111,14 @@ Kernel by_input(const RopePlan& p) {
   using A = accum_t<T>;
   const i64 rows = p.s * p.b, parts = num_threads();
   return {parts * 2 * p.half * i64(sizeof(A)), [p, rows, parts](const Args& a) {
+            const AmaxOfParts amax(p.gives_amax ? a.out<float>(1) : nullptr);
             parallel_for(parts, 1, [&](i64 part) {
               A* cosines = reinterpret_cast<A*>(a.workspace) + part * 2 * p.half;
               for (i64 row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
                 fill_turn(p, double(a.in<i32>(1)[row]), cosines, cosines + p.half);
-                turn_row(p, a.in<T>(0) + row * p.heads * p.d, a.out<T>(0) + row * p.heads * p.d, cosines,
-                         cosines + p.half);
+                T* y = a.out<T>(0) + row * p.heads * p.d;
+                turn_row(p, a.in<T>(0) + row * p.heads * p.d, y, cosines, cosines + p.half);
+                amax.see(y, p.heads * p.d);
               }
             });
           }};
@@ -131,6 +137,7 @@ Kernel prepare(const Rope& op, const KernelContext& context) {
              .turned = 0,
              .sign = op.sign,
              .interleaved = op.interleaved,
+             .gives_amax = op.gives_amax,
              .freq = op.freq.inverse(),
              .amplitude = op.freq.amplitude()};
   for (size_t i = 2; i + 1 < x.size(); ++i) p.heads *= x[i];

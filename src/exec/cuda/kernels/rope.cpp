@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/quantize/quantize.h"
 #include "exec/cuda_needs/supported.h"
 
 namespace megalith::cuda {
@@ -38,7 +39,13 @@ Kernel prepare(const Rope& op, const KernelContext& context) {
   if (!op.positions) l.index = indices_of(context, 0, 0);
   const std::vector<double> freq = op.freq.inverse();
   for (size_t i = 0; i < freq.size(); ++i) l.half_turns[i] = freq[i] / std::numbers::pi;
-  return {0, [l](const Args& a) { launch(l, a.ins[0], l.by_input ? a.in<i32>(1) : nullptr, a.outs[0], a.stream); }};
+  const AmaxLaunch behind{l.x, count(x)};
+  return {0, [l, behind, gives_amax = op.gives_amax](const Args& a) {
+            float* amax = gives_amax ? a.out<float>(1) : nullptr;
+            launch(l, a.ins[0], l.by_input ? a.in<i32>(1) : nullptr, a.outs[0], l.interleaved ? nullptr : amax,
+                   a.stream);
+            if (l.interleaved && amax) launch(behind, a.outs[0], amax, a.stream);
+          }};
 }
 
 }  // namespace megalith::cuda

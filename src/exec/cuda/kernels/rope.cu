@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "exec/cuda/kernels/pack.cuh"
+#include "exec/cuda/kernels/magnitude.cuh"
 
 namespace megalith::cuda {
 
@@ -20,9 +20,10 @@ struct RopeArgs {
   const void* x;
   const i32* positions;
   void* y;
+  u32* amax;       // of y, in an f32's bits; null: not wanted
   i64 places;      // number of positions: s, or s b with positions as input
   int batches;     // that share a position: b, or 1
-  int heads;       // of the loop: all, or those that rotate if in place
+  int heads;       // of the loop: all, or those that rotate if in place and no amax is wanted
   int each, most;  // positions a block, batches of them
   int pieces,
       along;  // of a row of d: N elements of each half that rotate together, or N that are copied; threads for them
@@ -101,13 +102,18 @@ __device__ inline RopePiece<T, N> load_piece(const RopeArgs& a, const RopeStart&
   return p;
 }
 
-template <class T, int N>
-__device__ inline void store_piece(const RopeArgs& a, const float* turns, int piece, const RopePiece<T, N>& p) {
+// most: raised to the largest |y|, in pairs.
+template <bool kAmax, class T, int N>
+__device__ inline void store_piece(const RopeArgs& a, const float* turns, int piece, const RopePiece<T, N>& p,
+                                   u32& most) {
   if (p.at < 0) return;
   T* y = static_cast<T*>(a.y) + p.at;
   if (!p.turns) {
+    const bool both = piece < a.l.half / N;
+    if constexpr (kAmax) most = larger_bits(both ? larger_bits(most, p.high) : most, p.low);
+    if (kAmax && a.x == a.y) return;
     put_pack(y, p.low);
-    if (piece < a.l.half / N) put_pack(y + a.l.half, p.high);
+    if (both) put_pack(y + a.l.half, p.high);
     return;
   }
   float cosine[N], sine[N], u[N], v[N], low[N], high[N];
@@ -119,10 +125,12 @@ __device__ inline void store_piece(const RopeArgs& a, const float* turns, int pi
     low[e] = u[e] * cosine[e] - v[e] * sine[e];
     high[e] = v[e] * cosine[e] + u[e] * sine[e];
   }
-  put_pack(y, packed<T>(low)), put_pack(y + a.l.half, packed<T>(high));
+  const Pack<T, N> first = packed<T>(low), second = packed<T>(high);
+  put_pack(y, first), put_pack(y + a.l.half, second);
+  if constexpr (kAmax) most = larger_bits(larger_bits(most, first), second);
 }
 
-template <class T, int N>
+template <class T, int N, bool kAmax>
 __global__ void __launch_bounds__(kThreads, 4) rope_kernel(const __grid_constant__ RopeArgs a) {
   extern __shared__ __align__(16) float turns[];
   RopeStart start{i64(blockIdx.x) * a.each, 0, int(blockIdx.y) * a.most, 0};
@@ -136,9 +144,11 @@ __global__ void __launch_bounds__(kThreads, 4) rope_kernel(const __grid_constant
   load();  // loads meanwhile
   make_turns(a, start.place, start.places, turns);
   __syncthreads();
+  u32 most = 0;
   for (; batch[0].at >= 0; load())
 #pragma unroll
-    for (const RopePiece<T, N>& p : batch) store_piece(a, turns, walk.piece(), p);
+    for (const RopePiece<T, N>& p : batch) store_piece<kAmax>(a, turns, walk.piece(), p, most);
+  if constexpr (kAmax) raise_amax<kThreads>(a.amax, bits_of_f32<T>(most));
 }
 
 // With pairs of neighbours a block has one position, and its threads loop over the pairs of all heads and batches.
@@ -183,20 +193,23 @@ void launch_sized(RopeArgs a, cudaStream_t stream) {
   const i64 batch = i64(a.heads) * a.l.d * i64(sizeof(T));  // bytes
   a.each = int(std::clamp<i64>(kBlockBytes / (batch * a.batches), 1, kMostPlaces));
   a.most = int(std::clamp<i64>(kBlockBytes / batch, 1, a.batches));
-  a.pieces = a.l.half / N + (a.x == a.y ? 0 : (a.l.d - 2 * a.l.half) / N);
+  a.pieces = a.l.half / N + (a.x == a.y && !a.amax ? 0 : (a.l.d - 2 * a.l.half) / N);
   if (a.pieces == 0) return;
   while (a.along < a.pieces) a.along *= 2;
   const dim3 grid(unsigned(blocks_for(a.places, a.each)), unsigned(blocks_for(a.batches, a.most)));
   const size_t shared = size_t(a.each) * size_t(a.l.half) * 2 * sizeof(float);
-  rope_kernel<T, N><<<grid, kThreads, shared, stream>>>(a);
+  const auto kernel = a.amax ? rope_kernel<T, N, true> : rope_kernel<T, N, false>;
+  kernel<<<grid, kThreads, shared, stream>>>(a);
 }
 
 }  // namespace
 
-void launch(const RopeLaunch& l, const void* x, const i32* positions, void* y, cudaStream_t stream) {
+void launch(const RopeLaunch& l, const void* x, const i32* positions, void* y, float* amax, cudaStream_t stream) {
+  if (amax) check_cuda(cudaMemsetAsync(amax, 0, sizeof(float), stream), "[rope] amax");
   if (l.s * l.b * l.heads * l.d == 0) return;
-  const int batches = int(l.by_input ? 1 : l.b), heads = int(x == y ? l.turned : l.heads);
-  const RopeArgs a{l, x, positions, y, l.by_input ? l.s * l.b : l.s, batches, heads, 1, 1, 0, 1};
+  const int batches = int(l.by_input ? 1 : l.b), heads = int(x == y && !amax ? l.turned : l.heads);
+  const RopeArgs a{l, x, positions, y, reinterpret_cast<u32*>(amax), l.by_input ? l.s * l.b : l.s, batches, heads,
+                   1, 1, 0,         1};
   dispatch_activation(l.x, [&]<class T>() {
     constexpr int kSize = 16 / sizeof(T);
     if (l.interleaved)

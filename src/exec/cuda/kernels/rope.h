@@ -18,6 +18,7 @@ struct RopeLaunch {
   Indices index;                     //
   double half_turns[kMostDims / 2];  // the frequency over pi, a position
 };
-void launch(const RopeLaunch& l, const void* x, const i32* positions, void* y, cudaStream_t stream);
+// amax: of y, or null; null for interleaved pairs.
+void launch(const RopeLaunch& l, const void* x, const i32* positions, void* y, float* amax, cudaStream_t stream);
 
 }  // namespace megalith::cuda

@@ -11,11 +11,13 @@ struct SwigluLaunch {
   GateKind act;
   i64 rows, f;
 };
-void launch_swiglu(const SwigluLaunch& l, const void* x, void* y, cudaStream_t stream);
-// y: the forward's result again, or null. dx may be x, and y dy.
+// amax: of y, or null.
+void launch_swiglu(const SwigluLaunch& l, const void* x, void* y, float* amax, cudaStream_t stream);
+// y: the forward's result again, or null. amax: of dx, or null. dx may be x, and y dy.
 struct SwigluGradBuffers {
   const void *dy, *x;
   void *dx, *y;
+  float* amax;
 };
 void launch_swiglu_grad(const SwigluLaunch& l, const SwigluGradBuffers& b, cudaStream_t stream);
 

@@ -19,6 +19,7 @@ struct NormBuffers {
   const void *x, *w, *c;  // c and mean: for LayerNorm
   void* y;
   float *mean, *rstd;
+  float* amax = nullptr;  // of y, if wanted: of RMSNorm by packs
 };
 void launch(const NormLaunch& l, const NormBuffers& b, cudaStream_t stream);
 
@@ -26,9 +27,10 @@ void launch(const NormLaunch& l, const NormBuffers& b, cudaStream_t stream);
 // kernel adds them in order.
 struct NormGradForm {
   DType dw;
-  bool residual;     // dx = dres + the gradient through the norm
-  bool with_output;  // also writes y, to the bit
-  bool bias;         // also db, the sum of dx, in f32, if adds_up_bias()
+  bool residual;            // dx = dres + the gradient through the norm
+  bool with_output;         // also writes y, to the bit
+  bool bias;                // also db, the sum of dx, in f32, if adds_up_bias()
+  bool gives_amax = false;  // of dx; for RMSNorm on Hopper
 };
 struct NormGradLaunch {
   NormShape shape;
@@ -46,6 +48,7 @@ struct NormGradBuffers {
   const float *mean = nullptr, *rstd = nullptr;
   const void *dres = nullptr, *c = nullptr;  // for `residual`; for LayerNorm with `with_output`
   void *dx = nullptr, *dw = nullptr, *dc = nullptr, *y = nullptr, *db = nullptr;
+  float* amax = nullptr;
   float* workspace = nullptr;
 };
 void launch(const NormGradLaunch& l, const NormGradBuffers& b, cudaStream_t stream);

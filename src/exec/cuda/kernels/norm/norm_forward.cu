@@ -1,5 +1,6 @@
 // y = x rstd w, or (x - mean) rstd w + c with the variance of x - mean. A row's threads have kRows rows at once: all
 // load together, and one barrier sums all.
+#include "exec/cuda/kernels/magnitude.cuh"
 #include "exec/cuda/kernels/norm/norm.cuh"
 
 namespace megalith::cuda {
@@ -79,7 +80,7 @@ __device__ inline void statistics(const NormArgs& a, const Rows& rows, Sums& sum
   for (int r = 0; r < Rows::kRows; ++r) rstd[r] = __frsqrt_rn(rstd[r] * a.part + a.eps);
 }
 
-template <class T, int kPer, bool kPart, bool kCentred>
+template <class T, int kPer, bool kPart, bool kCentred, bool kAmax>
 __global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), norm_resident<kPer>) norm_kernel(const NormArgs a) {
   using Rows = RowPacks<T, kPer>;
   using Sums = RowSums<kPart, norm_threads(kPer, sizeof(T)) / 32>;
@@ -98,6 +99,7 @@ __global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), norm_resident<k
       a.b.rstd[row + r] = rstd[r];
       if (kCentred) a.b.mean[row + r] = mean[r];
     }
+  u32 most = 0;
 #pragma unroll
   for (int k = 0; k < Rows::kPacks; ++k) {
     if (!rows.has(k)) continue;
@@ -112,9 +114,13 @@ __global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), norm_resident<k
       unpack(rows.x[r][k], x);
 #pragma unroll
       for (int e = 0; e < kSize; ++e) x[e] = normed(x[e] - mean[r], rstd[r], w[e], c[e]);
-      put_pack(static_cast<T*>(a.b.y) + first + i64(r) * a.h + k * rows.stride, packed<T>(x));
+      const Pack<T, kSize> y = packed<T>(x);
+      put_pack(static_cast<T*>(a.b.y) + first + i64(r) * a.h + k * rows.stride, y);
+      if constexpr (kAmax) most = larger_bits(most, y);
     }
   }
+  if constexpr (kAmax)
+    raise_amax<norm_threads(kPer, sizeof(T))>(reinterpret_cast<u32*>(a.b.amax), bits_of_f32<T>(most));
 }
 
 // Rows of any size: a block for each, element by element, with one read for each sum.
@@ -150,26 +156,32 @@ __global__ void __launch_bounds__(512) any_norm_kernel(const NormArgs a) {
 }
 
 // f(kernel, rows at once). 0 rows: persistent blocks loop over all rows.
-template <class T, bool kCentred, class F>
+template <class T, bool kCentred, bool kAmax, class F>
 void with_typed_kernel(const NormBlock& b, F&& f) {
   with_norm_block(b, [&]<int kPer, bool kPart>() {
     if constexpr (kPer == 0)
       f(any_norm_kernel<T, kCentred>, 0);
     else
-      f(norm_kernel<T, kPer, kPart, kCentred>, norm_rows<T, kPer>);
+      f(norm_kernel<T, kPer, kPart, kCentred, kAmax>, norm_rows<T, kPer>);
   });
 }
 template <class F>
-void with_kernel(const NormShape& s, const NormBlock& b, F&& f) {
-  dispatch_activation(
-      s.x, [&]<class T>() { s.centred ? with_typed_kernel<T, true>(b, f) : with_typed_kernel<T, false>(b, f); });
+void with_kernel(const NormShape& s, const NormBlock& b, bool amax, F&& f) {
+  dispatch_activation(s.x, [&]<class T>() {
+    if (s.centred)
+      with_typed_kernel<T, true, false>(b, f);
+    else if (amax)
+      with_typed_kernel<T, false, true>(b, f);
+    else
+      with_typed_kernel<T, false, false>(b, f);
+  });
 }
 
 }  // namespace
 
 NormLaunch plan_norm(const NormShape& s, double eps, const NormDevice& device) {
   NormLaunch l{s, norm_block(s, 1, device), float(eps), 0};
-  with_kernel(s, l.block, [&](auto* kernel, int rows) {
+  with_kernel(s, l.block, false, [&](auto* kernel, int rows) {
     const i64 each = i64(rows) * (l.block.threads / l.block.lanes);
     l.blocks = each > 0 ? blocks_for(s.rows, each) : resident_blocks(kernel, l.block, 0, device, s.rows);
   });
@@ -178,9 +190,11 @@ NormLaunch plan_norm(const NormShape& s, double eps, const NormDevice& device) {
 
 void launch(const NormLaunch& l, const NormBuffers& buffers, cudaStream_t stream) {
   const NormShape& s = l.shape;
+  if (buffers.amax) check_cuda(cudaMemsetAsync(buffers.amax, 0, sizeof(float), stream), "[rms_norm] amax");
   if (s.rows == 0) return;
   const NormArgs args{buffers, s.w, int(s.rows), int(s.h), l.block.lanes, 1 / float(s.h), l.eps};
-  with_kernel(s, l.block, [&](auto* kernel, int) { kernel<<<l.blocks, l.block.threads, 0, stream>>>(args); });
+  with_kernel(s, l.block, buffers.amax,
+              [&](auto* kernel, int) { kernel<<<l.blocks, l.block.threads, 0, stream>>>(args); });
   check_launch("[rms_norm, layer_norm] launch");
 }
 

@@ -86,6 +86,7 @@ __global__ void __launch_bounds__(NormRing::kThreads, 1) hopper_grad_kernel(cons
     // Orders this thread's ordinary reads of the stage before the copy engine's writes to it.
     hopper::order_shared();
   }
+  rows.put_amax();
   // Blocks of the next kernel may start as blocks end. That kernel waits for all writes of this one.
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
   __syncthreads();
@@ -105,8 +106,10 @@ void with_kernel(const NormGradLaunch& l, F&& f) {
     constant(l.form.residual, [&](auto residual) {
       constant(l.form.with_output, [&](auto with_output) {
         constant(l.form.bias, [&](auto bias) {
-          using Form = GradForm<centred(), residual(), with_output(), bias()>;
-          l.ring.packs == 1 ? f(hopper_grad_kernel<1, 2, Form>) : f(hopper_grad_kernel<2, 1, Form>);
+          constant(l.form.gives_amax, [&](auto amax) {
+            using Form = GradForm<centred(), residual(), with_output(), bias(), amax() && !centred()>;
+            l.ring.packs == 1 ? f(hopper_grad_kernel<1, 2, Form>) : f(hopper_grad_kernel<2, 1, Form>);
+          });
         });
       });
     });
@@ -117,6 +120,7 @@ void with_kernel(const NormGradLaunch& l, F&& f) {
 
 void launch_hopper(const NormGradLaunch& l, const NormGradBuffers& b, cudaStream_t stream) {
   const NormShape& s = l.shape;
+  if (b.amax) check_cuda(cudaMemsetAsync(b.amax, 0, sizeof(float), stream), "[rms_norm_grad] amax");
   const HopperGradArgs args{b, int(s.rows), int(s.h), l.ring.lanes, 1 / float(s.h)};
   with_kernel(l, [&](auto* kernel) {
     const int shared = l.ring.shared(s.h);

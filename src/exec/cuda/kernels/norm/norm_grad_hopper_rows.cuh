@@ -3,6 +3,7 @@
 //   dw += dy n,  dc += dy,  dx = dres + rstd (g - mean(g) - n mean(g n)).\nn and g stay in registers from the sums to
 //   dx, so a row is unpacked once.
 #pragma once
+#include "exec/cuda/kernels/magnitude.cuh"
 #include "exec/cuda/kernels/norm/norm.cuh"
 
 namespace megalith::cuda {
@@ -92,12 +93,19 @@ class HopperGradRows {
         }
         const Pack<__nv_bfloat16, kPack> pack = packed<__nv_bfloat16>(dx);
         if (has_[k]) put_pack(static_cast<__nv_bfloat16*>(a_.b.dx) + first + (r * a_.h + column_[k]), pack);
+        if constexpr (Form::kAmax)
+          if (has_[k]) most_ = larger_bits(most_, pack);
         if constexpr (Form::kBias) {
           unpack(pack, dx);  // rounded, as the separate sum of the bias would read it
 #pragma unroll
           for (int e = 0; e < kPack; ++e) db_[k][e] += dx[e];
         }
       }
+  }
+
+  // All threads of a warp call it.
+  __device__ void put_amax() const {
+    if constexpr (Form::kAmax) raise_amax_by_warp(reinterpret_cast<u32*>(a_.b.amax), bits_of_f32<__nv_bfloat16>(most_));
   }
 
   // Writes the sums of this thread's columns to vectors [kVectors][h].
@@ -159,6 +167,7 @@ class HopperGradRows {
                            db_[Form::kBias ? kPacks : 1][kPack] = {};
   float n_[kKeepN ? kRows : 1][kPacks][kPack], g_[kRows][kPacks][kPack];
   float rstd_[kRows], mean_[kRows], next_rstd_[kRows], next_mean_[kRows];
+  u32 most_ = 0;  // of |dx|, in pairs
 };
 
 }  // namespace megalith::cuda

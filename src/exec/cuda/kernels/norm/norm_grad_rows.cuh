@@ -38,9 +38,10 @@ __device__ inline void store_sums(const Stages& stages, const NormLane& at, cons
 }
 
 // The results and inputs of a form in addition to dx, dw and, for LayerNorm, dc.
-template <bool kIsCentred, bool kHasResidual, bool kHasOutput, bool kHasBias>
+template <bool kIsCentred, bool kHasResidual, bool kHasOutput, bool kHasBias, bool kGivesAmax = false>
 struct GradForm {
   static constexpr bool kCentred = kIsCentred, kResidual = kHasResidual, kWithOutput = kHasOutput, kBias = kHasBias;
+  static constexpr bool kAmax = kGivesAmax;
 };
 
 struct RowStats {

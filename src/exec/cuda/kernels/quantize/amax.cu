@@ -30,13 +30,7 @@ __global__ void __launch_bounds__(kThreads) amax_kernel(const X* x, i64 n, u32* 
   most = bits_of_f32<X>(most);
   if (blockIdx.x == 0 && packs * kEach + threadIdx.x < n)
     most = max(most, magnitude_of(x[packs * kEach + threadIdx.x]));
-  most = min(__reduce_max_sync(0xffffffffu, most), kInfinityBits);
-  __shared__ u32 of_warp[kThreads / 32];
-  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = most;
-  __syncthreads();
-  if (threadIdx.x >= 32) return;
-  most = __reduce_max_sync(0xffffffffu, threadIdx.x < kThreads / 32 ? of_warp[threadIdx.x] : 0);
-  if (threadIdx.x == 0 && most > 0) atomicMax(amax, most);
+  raise_amax<kThreads>(amax, most);
 }
 
 __global__ void start_kernel(u32* seen, float* scale_inv) { *seen = 0, *scale_inv = 0; }

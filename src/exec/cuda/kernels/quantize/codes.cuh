@@ -2,22 +2,14 @@
 #pragma once
 #include <cuda_fp8.h>
 
-#include "exec/cuda/kernels/pack.cuh"
+#include "exec/cuda/kernels/magnitude.cuh"
 #include "exec/cuda/kernels/quantize/quantize.h"
 #include "quant/scale.h"
 
 namespace megalith::cuda {
 
-inline constexpr u32 kInfinityBits = 0x7f800000u, kNaNBits = 0x7fc00000u;
+inline constexpr u32 kNaNBits = 0x7fc00000u;
 
-template <class X>
-__device__ inline float as_float(X x) {
-  return float(x);
-}
-template <class X>
-__device__ inline u32 magnitude_of(X x) {
-  return __float_as_uint(as_float(x)) & 0x7fffffffu;
-}
 // NaN counts as infinite.
 __device__ inline float amax_of_bits(u32 bits) { return __uint_as_float(min(bits, kInfinityBits)); }
 
@@ -85,41 +77,6 @@ __device__ inline void put_seen(const CastPointers& p, u32 bits) {
   if (bits == 0) return;
   atomicMax(p.seen, min(bits, kInfinityBits));
   if (bits >= kInfinityBits) atomicMax(reinterpret_cast<u32*>(p.scale_inv), kNaNBits);
-}
-
-// The larger of `most` and 4-byte words of X. Pairs of bf16 stay pairs until bits_of_f32().
-template <class X, int kWords>
-__device__ inline u32 larger_bits(u32 most, const u32 (&words)[kWords]) {
-  if constexpr (std::is_same_v<X, __nv_bfloat16>) {
-#pragma unroll
-    for (u32 word : words) most = __vmaxu2(most, word & 0x7fff7fffu);
-  } else if constexpr (std::is_same_v<X, float>) {
-#pragma unroll
-    for (u32 word : words) most = max(most, word & 0x7fffffffu);
-  } else {
-    X x[kWords * 4 / sizeof(X)];
-    memcpy(x, words, sizeof x);
-#pragma unroll
-    for (X one : x) most = max(most, magnitude_of(one));
-  }
-  return most;
-}
-// The larger of two such results.
-template <class X>
-__device__ inline u32 larger_of_pairs(u32 a, u32 b) {
-  if constexpr (std::is_same_v<X, __nv_bfloat16>) return __vmaxu2(a, b);
-  return max(a, b);
-}
-template <class X>
-__device__ inline u32 bits_of_f32(u32 most) {
-  if constexpr (std::is_same_v<X, __nv_bfloat16>) return max(most >> 16, most & 0xffffu) << 16;
-  return most;
-}
-template <class X, int N>
-__device__ inline u32 larger_bits(u32 most, const Pack<X, N>& v) {
-  u32 words[sizeof v / 4];
-  memcpy(words, v.words, sizeof words);
-  return larger_bits<X>(most, words);
 }
 
 // f.template operator()<kFormat>().
