@@ -64,6 +64,7 @@ std::vector<Pass> standard_passes(bool with_ring) {
                            {"mark-rows", mark_rows},
                            {"multi-tensor", multi_tensor},
                            {"rematerialize", rematerialize},
+                           {"fuse-amax", fuse_amax},
                            {"hoist", hoist}};
   if (!with_ring) std::erase_if(out, [](const Pass& p) { return p.name == "ring"; });
   return out;

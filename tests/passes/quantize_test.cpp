@@ -6,6 +6,9 @@
 #include "models/gpt/gpt.h"
 #include "ops/einsum.h"
 #include "ops/quantize.h"
+#include "ops/rms_norm.h"
+#include "ops/rope.h"
+#include "ops/swiglu.h"
 #include "passes/gradients.h"
 #include "small_models.h"
 #include "tests/passes/count_ops.h"
@@ -40,6 +43,21 @@ Quantized quantized(const QuantizeConfig& config, const ModelConfig& model = siz
   q.report = quantize(q.g, {config, model.num_layers, 1});
   verify(q.g);
   return q;
+}
+
+Graph tensorwise_on(const Mesh& mesh) {
+  Graph g;
+  g.mesh = mesh;
+  Builder b(g);
+  BuildMode mode;
+  mode.batch = 2;
+  ModelConfig model = sized(llama());
+  model.ffn_hidden_size = 128;
+  const ParallelStyle style{.sequence_parallel = mesh.num_ranks() > 1};
+  const Built gpt = Gpt(model, style).build_whole(b, mode);
+  add_gradients(b, gpt.parameters, gpt.terms);
+  quantize(g, {{.format = Format::hybrid, .recipe = Recipe::tensorwise}, model.num_layers, 1});
+  return g;
 }
 
 int coded(const Graph& g, CodeFormat x, CodeFormat w) {
@@ -234,6 +252,40 @@ TEST(TransposeCodes, brings_the_tokens_of_a_block_together) {
       EXPECT_EQ(split_spec(p->spec_before()).first[0].substr(0, 2), "sb");
     }
   EXPECT_FALSE(transpose_codes(q.g));
+}
+
+// Norms, SwiGLU, their gradients and that of rope give the amax of what linear layers cast: inputs of qkv, fc1 and fc2,
+// and gradients of q, k, the projection, fc1 and fc2. Others are read for it: the projection's input, the gradient of
+// v, and weights.
+TEST(FuseAmax, makers_of_values_give_their_amax) {
+  for (const Mesh& mesh : {make_mesh({}), make_mesh({1, 1, 2, 1})}) {
+    Graph g = tensorwise_on(mesh), apart = tensorwise_on(mesh);
+    run_passes(g, standard_passes()), run_passes(apart, standard_passes(), {"fuse-amax"});
+    const auto gives = [](const auto& op, const Node&) { return op.gives_amax; };
+    EXPECT_EQ(count_ops<RmsNorm>(g, gives), 4 * 2);
+    EXPECT_EQ(count_ops<Swiglu>(g, gives), 4);
+    EXPECT_EQ(count_ops<SwigluGrad>(g, gives), 4);
+    EXPECT_EQ(count_ops<RmsNormGrad>(g, gives), 4 * 2);
+    EXPECT_EQ(count_ops<Rope>(g, gives), 4 * 2);
+    EXPECT_EQ(count_ops<Amax>(apart), 4 * 4 + 2 * kLinears);
+    EXPECT_EQ(count_ops<Amax>(g), 4 + 4 + kLinears);
+    EXPECT_FALSE(fuse_amax(g));
+  }
+}
+
+// The forward's value that only the backward casts, and a box that is not the whole tensor.
+TEST(FuseAmax, other_maxima_are_read) {
+  for (const Phase phase : {Phase::forward, Phase::backward})
+    for (const i64 rows : {2, 4}) {
+      Graph g;
+      g.mesh = make_mesh({});
+      Builder b(g);
+      const Value y = swiglu(b, b.leaf({"x", {DType::f32, {4, 2, 2, 8}, whole(4)}}));
+      b.set_phase(phase);
+      g.outputs["y"] = y, g.outputs["amax"] = b.add1(Amax{{rows, 2, 8}}, {y});
+      EXPECT_EQ(fuse_amax(g), phase == Phase::forward && rows == 4);
+      verify(g);
+    }
 }
 
 // The weight gradient is added directly to its accumulator.
