@@ -6,6 +6,7 @@
 #include "ops/attention.h"
 #include "ops/attention_part.h"
 #include "ops/cached_attention.h"
+#include "ops/cast_counts.h"
 #include "ops/cross_entropy.h"
 #include "ops/cut.h"
 #include "ops/delayed_scale.h"

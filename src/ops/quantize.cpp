@@ -67,6 +67,12 @@ std::vector<Type> Quantize::infer(const InferArgs& a) const {
     out.push_back(tensor_amax(a.mesh, x));
     check(out[2].layout.max.empty(), "the amax of {} is that of several ranks", to_string(x));
   }
+  if (counts) {
+    Type counted{DType::i64, {2}, whole(1)};
+    counted.layout.copy = x.layout.copy;
+    for (const AxisList& cuts : x.layout.dims) counted.layout.partial.insert(a.mesh.used(cuts.axes()));
+    out.push_back(counted);
+  }
   if (orders == CodeOrders::as_is) return out;
   check(split > 0 && split < x.ndim(), "codes of {}, transposed at dim {}: want one inside", to_string(x), split);
   check(!by_sequence || (split == 2 && scaling == Scaling::power_of_two),

@@ -1,11 +1,12 @@
 // Values as codes of 8 or 4 bits with one scale for each box (ops/boxes.h), and products of such codes. docs/fp8.md.
-//   amax               x -> [..] f32: the largest |value| of each box, as far as this rank knows it. Max over ranks
-//   that
+//   amax               x -> [..] f32: the largest |value| of each box, as this rank knows it. Max over ranks that
 //                      hold other parts of the box. Infinite if a value is infinite or NaN.
 //   quantize           x, [amax], [state], [rows] -> codes of x's shape, scale_inv f32 of the grid of boxes. A value is
 //                      code * scale_inv. amax is that of x's tensor box, reduced over ranks. If a box has an infinite
 //                      value or NaN, its scale_inv is NaN. So products with it are NaN too, and the step is skipped. (A
 //                      code alone would hide an infinity.)
+//                      With `counts` another result [2] i64 counts what the cast loses: values beyond the largest code,
+//                      and values that became 0. It is Partial over ranks that hold other parts of x.
 //                      The codes may also be transposed, alone or as the last result (CodeOrders). With `gives_amax`
 //                      no amax is read: x, state -> codes, scale_inv, amax of x's tensor box. Values that are not
 //                      finite give the scale_inv NaN here too.
@@ -92,7 +93,11 @@ struct Quantize {
   int split = 0;  // of the transpose. scale_inv is always in x's order.
   bool by_sequence = false;
   bool gives_amax = false;  // for Scaling::kept
+  bool counts = false;
 
+  // Indices of results.
+  int counts_at() const { return 2 + gives_amax; }
+  int transpose_at() const { return orders == CodeOrders::transposed ? 0 : 2 + gives_amax + counts; }
   Turn turn() const { return {split, by_sequence}; }
   bool takes_amax() const { return reads_amax(scaling) && !gives_amax; }
   void fields(auto&& v) const {
@@ -102,6 +107,7 @@ struct Quantize {
     if (orders != CodeOrders::as_is) v("orders", name_of(orders)), v("split", i64(split));
     if (by_sequence) v("by_sequence", by_sequence);
     if (gives_amax) v("gives_amax", gives_amax);
+    if (counts) v("counts", counts);
   }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }

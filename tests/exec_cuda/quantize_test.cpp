@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "exec/cpu/kernel.h"
+#include "ops/cast_counts.h"
 #include "ops/delayed_scale.h"
 #include "ops/shard_codes.h"
 #include "quant/small_float.h"
@@ -67,6 +68,12 @@ std::vector<Tensor> expect_same(const T& op, const std::vector<Tensor>& ins, con
   return got;
 }
 
+// The same with counts of what is lost.
+std::vector<Tensor> expect_same_with_counts(Quantize op, const std::vector<Tensor>& ins, const std::string& what) {
+  op.counts = true;
+  return expect_same(op, ins, what + ", with counts");
+}
+
 // Values over many binades, zeros, subnormals, huge ones.
 Tensor values(DType dtype, const Shape& shape, u64 seed) {
   Tensor t = random_tensor(dtype, shape, seed);
@@ -90,6 +97,7 @@ void check_orders(Quantize op, const std::vector<Tensor>& ins) {
     for (int split = 1; split < ins[0].type.ndim(); ++split) {
       op.orders = orders, op.split = orders == CodeOrders::as_is ? 0 : split;
       expect_same(op, ins, described(op, ins[0]));
+      expect_same_with_counts(op, ins, described(op, ins[0]));
       if (orders == CodeOrders::as_is) break;
     }
 }
@@ -315,6 +323,19 @@ TEST(DelayedScaleOnGpu, is_the_cpus) {
           states = expect_same(op, ins, fmt::format("step {}", step));
         }
       }
+}
+
+// More casts than one launch takes, some of one tensor.
+TEST(CastCountsOnGpu, are_collected_as_on_the_cpu) {
+  constexpr int kCasts = 300, kTensors = 70;
+  CollectCounts op;
+  std::vector<Tensor> ins = {random_tensor(DType::f64, {kTensors, kCastCounts}, 1)};
+  for (double& x : ins[0].x) x = std::floor(1000 * x);
+  for (int i = 0; i < kCasts; ++i) {
+    op.places.push_back(int(mix_all(2, i) % (kTensors - 1))), op.elements.push_back(i64{1} << (i % 40));
+    ins.push_back(tensor(DType::i64, {2}, {double(mix_all(3, i) % 100000), double(i)}));
+  }
+  for (const bool first : {true, false}) expect_same(op, ins, "counts", first);
 }
 
 // More layers than a launch takes.

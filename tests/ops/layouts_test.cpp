@@ -39,6 +39,7 @@ std::set<std::string> listed_ops() {
                                        CastShard::name,
                                        TurnCodes::name,
                                        CollectAmax::name,
+                                       CollectCounts::name,
                                        DelayedScale::name,
                                        ExpertParts::name,
                                        ExpertRows::name,

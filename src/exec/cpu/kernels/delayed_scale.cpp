@@ -1,4 +1,4 @@
-// Kernels of CollectAmax and DelayedScale.
+// Kernels of CollectAmax, CollectCounts and DelayedScale.
 #include "exec/cpu/kernel.h"
 #include "quant/delayed.h"
 
@@ -26,6 +26,22 @@ Kernel prepare(const CollectAmax& op, const KernelContext& context) {
             for (size_t i = 0; i < places.size(); ++i) {
               float& at = seen[places[i]];
               at = std::max(at, *a.in<float>(int(i) + 1));
+            }
+          }};
+}
+
+Kernel prepare(const CollectCounts& op, const KernelContext& context) {
+  std::vector<bool> here;
+  for (size_t i = 0; i < op.places.size(); ++i)
+    here.push_back(counts_here(context.mesh, context.coord, context.ins[i + 1]));
+  return {0, [op, here, n = count(context.in_shape(0))](const Args& a) {
+            double* seen = a.out<double>(0);
+            if (a.first_micro_batch) std::fill_n(seen, n, 0.0);
+            for (size_t i = 0; i < op.places.size(); ++i) {
+              if (!here[i]) continue;
+              const i64* counts = a.in<i64>(int(i) + 1);
+              double* at = seen + op.places[i] * kCastCounts;
+              at[0] += double(counts[0]), at[1] += double(counts[1]), at[2] += double(op.elements[i]);
             }
           }};
 }

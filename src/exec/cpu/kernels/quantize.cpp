@@ -1,6 +1,7 @@
 // Kernel of Quantize, by bands of boxes: the boxes' amax, their scales, then the cast. With one scale a tensor the cast
 // is cut anywhere.
-#include <array>
+#include <atomic>
+#include <cmath>
 #include <limits>
 
 #include "base/rng.h"
@@ -47,6 +48,31 @@ BoxScale scale_of(const Quantize& op, bool bf16_values, float amax, float of_ten
     }
   }
 }
+
+// What casts lose, by any threads. to: null if nobody wants to know.
+class Losses {
+ public:
+  explicit Losses(i64* to) : to_(to) {
+    if (to_) to_[0] = to_[1] = 0;
+  }
+  template <class X>
+  void add(CodeFormat format, const X* x, i64 n, float scale, const u8* codes) const {
+    if (!to_) return;
+    const float top = format == CodeFormat::e2m1 ? 6 : largest_code(format);
+    const u8 magnitude = format == CodeFormat::e2m1 ? 0x07 : 0x7f;
+    i64 saturated = 0, underflow = 0;
+    for (i64 i = 0; i < n; ++i) {
+      saturated += std::abs(float(x[i]) * scale) > top;
+      underflow += float(x[i]) != 0 && (codes[i] & magnitude) == 0;
+    }
+    std::atomic_ref(to_[0]).fetch_add(saturated, std::memory_order_relaxed);
+    std::atomic_ref(to_[1]).fetch_add(underflow, std::memory_order_relaxed);
+  }
+
+ private:
+  i64* to_;
+};
+Losses losses_of(const Quantize& op, const Args& a) { return Losses(op.counts ? a.out<i64>(op.counts_at()) : nullptr); }
 
 template <class X>
 void cast_run(CodeFormat format, const X* x, i64 n, float scale, u8* codes) {
@@ -112,14 +138,17 @@ Kernel of_tensor(const Quantize& op, const BoxRows& rows) {
             };
             const BoxScale s = op.gives_amax ? scale_by_own_amax<X>(op, a, n) : by_amax(*a.in<float>(1));
             *a.out<float>(1) = s.scale_inv;
-            parallel_blocks(
-                n, [&](i64 b, i64 e) { cast_run(op.format, a.in<X>(0) + b, e - b, s.scale, a.out<u8>(0) + b); });
+            const Losses losses = losses_of(op, a);
+            parallel_blocks(n, [&](i64 b, i64 e) {
+              cast_run(op.format, a.in<X>(0) + b, e - b, s.scale, a.out<u8>(0) + b);
+              losses.add(op.format, a.in<X>(0) + b, e - b, s.scale, a.out<u8>(0) + b);
+            });
           }};
 }
 
 template <class X>
 Kernel of_boxes(const Quantize& op, const BoxRows& rows, const RandomBits& random) {
-  const auto band = [op, rows, random](const Args& a, i64 i) {
+  const auto band = [op, rows, random](const Args& a, const Losses& losses, i64 i) {
     const i64 first = i * rows.width();
     auto* bits = reinterpret_cast<u32*>(a.workspace) + first;
     std::fill_n(bits, rows.width(), 0);
@@ -141,11 +170,14 @@ Kernel of_boxes(const Quantize& op, const BoxRows& rows, const RandomBits& rando
           random.cast_row(x, at, b, e, a.in<i64>(2), scales[k], codes);
         else
           cast_run(op.format, x + b, e - b, scales[k], codes + b);
+        losses.add(op.format, x + b, e - b, scales[k], codes + b);
       });
     });
   };
-  return {rows.boxes() * i64(sizeof(float)),
-          [band, n = rows.bands()](const Args& a) { parallel_for(n, 1, [&](i64 i) { band(a, i); }); }};
+  return {rows.boxes() * i64(sizeof(float)), [op, band, n = rows.bands()](const Args& a) {
+            const Losses losses = losses_of(op, a);
+            parallel_for(n, 1, [&](i64 i) { band(a, losses, i); });
+          }};
 }
 
 // Writes codes in order, transposed, or both. `shape`: of x on this rank.
@@ -154,13 +186,14 @@ Kernel in_orders(const Quantize& op, const Shape& shape, Kernel as_is) {
   const auto [rows, columns] = matrix_of(shape, op.split);
   const i64 parts = op.by_sequence ? shape[1] : 1;
   if (op.orders == CodeOrders::both)
-    return {as_is.workspace, [=, rows = rows, columns = columns, last = op.gives_amax ? 3 : 2](const Args& a) {
+    return {as_is.workspace, [=, rows = rows, columns = columns, last = op.transpose_at()](const Args& a) {
               as_is.run(a);
               transpose_codes(a.out<u8>(0), rows, columns, a.out<u8>(last), parts);
             }};
   const i64 more = (rows * columns + 63) / 64 * 64;
   return {more + as_is.workspace, [=, rows = rows, columns = columns](const Args& a) {
-            const std::array<std::byte*, 3> outs = {a.workspace, a.outs[1], a.outs.size() > 2 ? a.outs[2] : nullptr};
+            std::vector<std::byte*> outs(a.outs.begin(), a.outs.end());
+            outs[0] = a.workspace;
             as_is.run({a.ins, outs, a.workspace + more, a.first_micro_batch});
             transpose_codes(reinterpret_cast<const u8*>(a.workspace), rows, columns, a.out<u8>(0), parts);
           }};
@@ -170,8 +203,9 @@ Kernel in_orders(const Quantize& op, const Shape& shape, Kernel as_is) {
 
 Kernel prepare(const Quantize& op, const KernelContext& context) {
   if (count(context.in_shape(0)) == 0)
-    return {0, [gives = op.gives_amax](const Args& a) {
-              if (gives) *a.out<float>(2) = 0;
+    return {0, [op](const Args& a) {
+              if (op.gives_amax) *a.out<float>(2) = 0;
+              (void)losses_of(op, a);
             }};
   const BoxRows rows(context.in_shape(0), op.box);
   check(rows.boxes() == count(context.out_shape(1)), "[{}] {} boxes, {} scales", op.name, rows.boxes(),

@@ -140,9 +140,9 @@ __device__ inline void tall_scales(const BoxTileArgs& a, const TilePlace& t, int
   }
 }
 
-template <CodeKind kFormat, BoxShape kShape, bool kWhole, class X>
+template <CodeKind kFormat, BoxShape kShape, bool kWhole, bool kCounts, class X>
 __device__ inline void encode_tall(const BoxTileArgs& a, const TilePlace& t, const TileValues<X>& v, const TileOut& out,
-                                   const ScalePlace& to, u32* turned, float* shared_scales) {
+                                   const ScalePlace& to, u32* turned, float* shared_scales, CastLosses& losses) {
   const int width = int(a.tiles.box_columns), n = kShape == BoxShape::column ? t.kTile : t.kTile / width;
   amax_of_parts<kShape, kWhole>(t, v, n, turned);
   __syncthreads();
@@ -162,7 +162,8 @@ __device__ inline void encode_tall(const BoxTileArgs& a, const TilePlace& t, con
         *reinterpret_cast<float4*>(&scales[k][e]) = *reinterpret_cast<const float4*>(from + t.column_in_tile() + e);
     }
   }
-  encode_tile<kFormat>(v, t, out, turned, [&](int k, int, int e) { return scales[kWhole ? 0 : k][e % kEach]; });
+  encode_tile<kFormat, kCounts>(
+      v, t, out, turned, [&](int k, int, int e) { return scales[kWhole ? 0 : k][e % kEach]; }, losses);
 }
 
 // Blocks of an SM at once, by their registers.
@@ -171,7 +172,7 @@ constexpr int kBlocksOfSm = sizeof(X) > 2                       ? 1
                             : kWhole || kShape == BoxShape::row ? 4
                                                                 : 3;
 
-template <class X, CodeKind kFormat, BoxShape kShape, bool kWhole>
+template <class X, CodeKind kFormat, BoxShape kShape, bool kWhole, bool kCounts>
 __global__ void __launch_bounds__(TilePlace::kThreads, kBlocksOfSm<X, kShape, kWhole>)
     box_tile_kernel(const __grid_constant__ BoxTileArgs a) {
   __shared__ __align__(16) u32 turned[TilePlace::kTile * 32];
@@ -187,25 +188,37 @@ __global__ void __launch_bounds__(TilePlace::kThreads, kBlocksOfSm<X, kShape, kW
                     a.p.codes_t ? a.p.codes_t + outer * c.rows : nullptr, pitch, c.outer * c.rows};
   const ScalePlace to{a.p.scale_inv + outer * a.across * (c.mixed ? 1 : a.down),
                       c.mixed ? c.outer * a.across : a.across};
+  CastLosses losses;
   if constexpr (kShape == BoxShape::row) {
     float scales[kRowsOfThread];
     row_scales(a, t, v, to.scale_inv, scales);
-    encode_tile<kFormat>(v, t, out, turned, [&](int k, int i, int) { return scales[k * TilePlace::kRows + i]; });
+    encode_tile<kFormat, kCounts>(
+        v, t, out, turned, [&](int k, int i, int) { return scales[k * TilePlace::kRows + i]; }, losses);
   } else {
     __shared__ __align__(16) float scales[(kWhole ? 1 : TilePlace::kTile / kLeastBoxRows) * TilePlace::kTile];
-    encode_tall<kFormat, kShape, kWhole>(a, t, v, out, to, turned, scales);
+    encode_tall<kFormat, kShape, kWhole, kCounts>(a, t, v, out, to, turned, scales, losses);
   }
-  if (!out.codes_t) return;
+  __shared__ BlockLosses<TilePlace::kThreads> of_block;
+  if constexpr (kCounts) put_losses(of_block, losses);
+  if (!kCounts && !out.codes_t) return;
   __syncthreads();
+  if constexpr (kCounts) add_block_losses(a.p, of_block);
+  if (!out.codes_t) return;
   store_turned(t, out, turned);
 }
 
+template <class X, CodeKind kFormat, BoxShape kShape, bool kWhole>
+void launch_boxes(const BoxTileArgs& a, unsigned blocks, cudaStream_t stream) {
+  with_counts(a.p, [&]<bool kCounts>() {
+    box_tile_kernel<X, kFormat, kShape, kWhole, kCounts><<<blocks, TilePlace::kThreads, 0, stream>>>(a);
+  });
+}
 template <class X, CodeKind kFormat, BoxShape kShape>
 void launch_tall(const BoxTileArgs& a, unsigned blocks, cudaStream_t stream) {
   if (a.tiles.box_rows == TilePlace::kTile)
-    box_tile_kernel<X, kFormat, kShape, true><<<blocks, TilePlace::kThreads, 0, stream>>>(a);
+    launch_boxes<X, kFormat, kShape, true>(a, blocks, stream);
   else
-    box_tile_kernel<X, kFormat, kShape, false><<<blocks, TilePlace::kThreads, 0, stream>>>(a);
+    launch_boxes<X, kFormat, kShape, false>(a, blocks, stream);
 }
 
 template <class X, CodeKind kFormat>
@@ -213,7 +226,7 @@ void launch_shape(const BoxTileArgs& a, cudaStream_t stream) {
   const CodeTiles& c = a.tiles;
   const unsigned blocks = unsigned(c.outer * tiles_of(c.rows, c.columns));
   if (c.box_rows == 1)
-    box_tile_kernel<X, kFormat, BoxShape::row, false><<<blocks, TilePlace::kThreads, 0, stream>>>(a);
+    launch_boxes<X, kFormat, BoxShape::row, false>(a, blocks, stream);
   else if (c.box_columns == 1)
     launch_tall<X, kFormat, BoxShape::column>(a, blocks, stream);
   else
@@ -226,6 +239,7 @@ void launch(const TileLaunch& l, const CastPointers& p, cudaStream_t stream) {
   const CodeTiles& c = l.tiles;
   const BoxTileArgs a{l.rule, c, p, (c.rows + c.box_rows - 1) / c.box_rows,
                       (c.columns + c.box_columns - 1) / c.box_columns};
+  start_counts(p, stream);
   dispatch_activation(l.x, [&]<class X>() {
     if (l.rule.format == CodeKind::e4m3)
       launch_shape<X, CodeKind::e4m3>(a, stream);

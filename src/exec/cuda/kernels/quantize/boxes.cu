@@ -78,19 +78,20 @@ __device__ inline u32 random_bits(const BoxLaunch& l, const i64* place, const i6
 template <class X, CodeKind kFormat>
 __global__ void __launch_bounds__(kThreads)
     box_cast_kernel(const __grid_constant__ BoxLaunch l, CastPointers p, const float* scales, const i64* numbers) {
-  const i64 i = i64(blockIdx.x) * kThreads + threadIdx.x;
-  if (i >= l.elements) return;
+  const i64 own = i64(blockIdx.x) * kThreads + threadIdx.x, i = min(own, l.elements - 1);
   i64 place[BoxLaunch::kMostDims], rest = i, box = 0, stride = 1;
   for (int d = l.dims - 1; d >= 0; --d) {
     place[d] = rest % l.size[d], rest /= l.size[d];
     box += place[d] / l.box[d] * stride, stride *= l.grid[d];
   }
-  const float x = as_float(static_cast<const X*>(p.x)[i]) * scales[box];
+  const float number = as_float(static_cast<const X*>(p.x)[i]), x = number * scales[box];
   u8 code;
   if constexpr (kFormat == CodeKind::e2m1)
     code = l.stochastic ? quant::encode_e2m1_stochastic(x, random_bits(l, place, numbers)) : encode_one<kFormat>(x);
   else
     code = encode_one<kFormat>(x);
+  if (p.counts) count_single<kFormat>(p, own < l.elements ? number : 0, own < l.elements ? x : 0, code);
+  if (own >= l.elements) return;
   if (p.codes) p.codes[i] = code;
   if (!p.codes_t) return;
   const i64 row = i / l.columns;
@@ -100,6 +101,7 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void launch(const BoxLaunch& l, const CastPointers& p, float* scales, const i64* numbers, cudaStream_t stream) {
+  start_counts(p, stream);
   if (l.elements == 0) return;
   dispatch(l.x, [&]<class X>() {
     launch_box_scales<X>(l, p, scales, stream);

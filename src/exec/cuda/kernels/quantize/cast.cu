@@ -19,7 +19,7 @@ __device__ inline void put_seen_of_block(const CastPointers& p, u32 most) {
   if (threadIdx.x == 0) put_seen(p, most);
 }
 
-template <class X, CodeKind kFormat>
+template <class X, CodeKind kFormat, bool kCounts>
 __global__ void __launch_bounds__(kThreads) cast_kernel(ScaleRuleOfBox rule, CastPointers p, i64 packs) {
   const BoxScale s = tensor_scale(rule, p);
   const i64 first = i64(blockIdx.x) * kThreads * kPacks + threadIdx.x;
@@ -35,16 +35,26 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(ScaleRuleOfBox rule, Cas
     for (int k = 0; k < kPacks; ++k) most = larger_bits(most, v[k]);
     put_seen_of_block(p, bits_of_f32<X>(most));
   }
+  CastLosses losses;
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
     const Numbers<float, kPack> n = unpack<float>(v[k]);
     u32 words[kPack / 4];
 #pragma unroll
-    for (int w = 0; w < kPack / 4; ++w)
-      words[w] = encode_two<kFormat>(n.x[4 * w] * s.scale, n.x[4 * w + 1] * s.scale) |
-                 encode_two<kFormat>(n.x[4 * w + 2] * s.scale, n.x[4 * w + 3] * s.scale) << 16;
+    for (int w = 0; w < kPack / 4; ++w) {
+      const float* x = n.x + 4 * w;
+      const float v[4] = {x[0] * s.scale, x[1] * s.scale, x[2] * s.scale, x[3] * s.scale};
+      words[w] = encode_four<kFormat>(v);
+      if constexpr (kCounts) add_losses<kFormat>(x, v, words[w], losses);
+    }
     if (first + k * kThreads < packs)
       reinterpret_cast<uint2*>(p.codes)[first + k * kThreads] = make_uint2(words[0], words[1]);
+  }
+  if constexpr (kCounts) {
+    __shared__ BlockLosses<kThreads> of_block;
+    put_losses(of_block, losses);
+    __syncthreads();
+    add_block_losses(p, of_block);
   }
 }
 
@@ -57,8 +67,9 @@ __global__ void __launch_bounds__(kThreads)
   if (i == 0) put_scale_inv(p, s.scale_inv);
   const float x = i < rows * columns ? as_float(static_cast<const X*>(p.x)[i]) : 0;
   if (p.seen) put_seen_of_block(p, magnitude_of(x));
-  if (i >= rows * columns) return;
   const u8 code = encode_one<kFormat>(x * s.scale);
+  if (p.counts) count_single<kFormat>(p, x, x * s.scale, code);
+  if (i >= rows * columns) return;
   if (p.codes) p.codes[i] = code;
   if (p.codes_t) p.codes_t[i % columns * rows + i / columns] = code;
 }
@@ -68,7 +79,10 @@ void launch_cast(const CastLaunch& l, const CastPointers& p, cudaStream_t stream
   const i64 n = l.rows * l.columns, packs = p.codes_t || std::is_same_v<X, double> ? 0 : n / kPack;
   if constexpr (!std::is_same_v<X, double>)
     if (packs > 0)
-      cast_kernel<X, kFormat><<<blocks_for(packs, kThreads * kPacks), kThreads, 0, stream>>>(l.rule, p, packs);
+      with_counts(p, [&]<bool kCounts>() {
+        cast_kernel<X, kFormat, kCounts>
+            <<<blocks_for(packs, kThreads * kPacks), kThreads, 0, stream>>>(l.rule, p, packs);
+      });
   const i64 begin = packs * kPack;
   if (begin < n)
     cast_single_kernel<X, kFormat>
@@ -77,7 +91,12 @@ void launch_cast(const CastLaunch& l, const CastPointers& p, cudaStream_t stream
 
 }  // namespace
 
+void start_counts(const CastPointers& p, cudaStream_t stream) {
+  if (p.counts) check_cuda(cudaMemsetAsync(p.counts, 0, 2 * sizeof(*p.counts), stream), "[quantize] counts");
+}
+
 void launch(const CastLaunch& l, const CastPointers& p, cudaStream_t stream) {
+  start_counts(p, stream);
   if (l.rows * l.columns == 0) return;
   if (p.codes_t && tensor_fits_tiles(l)) return launch_tensor_tiles(l, p, stream);
   dispatch(l.x, [&]<class X>() {

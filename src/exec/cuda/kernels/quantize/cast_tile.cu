@@ -5,7 +5,7 @@
 namespace megalith::cuda {
 namespace {
 
-template <class X, CodeKind kFormat>
+template <class X, CodeKind kFormat, bool kCounts>
 __global__ void __launch_bounds__(TilePlace::kThreads, sizeof(X) == 2 ? 4 : 2)
     tensor_tile_kernel(ScaleRuleOfBox rule, CastPointers p, i64 rows, i64 columns) {
   __shared__ __align__(16) u32 turned[TilePlace::kTile * 32];
@@ -19,8 +19,13 @@ __global__ void __launch_bounds__(TilePlace::kThreads, sizeof(X) == 2 ? 4 : 2)
     const u32 most = __reduce_max_sync(0xffffffffu, v.largest());
     if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = most;
   }
-  encode_tile<kFormat>(v, t, out, turned, [&](int, int, int) { return s.scale; });
+  CastLosses losses;
+  encode_tile<kFormat, kCounts>(
+      v, t, out, turned, [&](int, int, int) { return s.scale; }, losses);
+  __shared__ BlockLosses<TilePlace::kThreads> of_block;
+  if constexpr (kCounts) put_losses(of_block, losses);
   __syncthreads();
+  if constexpr (kCounts) add_block_losses(p, of_block);
   if (p.seen && threadIdx.x < 32) {
     const u32 most = __reduce_max_sync(0xffffffffu, of_warp[threadIdx.x % (TilePlace::kThreads / 32)]);
     if (threadIdx.x == 0) put_seen(p, most);
@@ -34,7 +39,10 @@ void launch_tensor_tiles(const CastLaunch& l, const CastPointers& p, cudaStream_
   const unsigned blocks = unsigned(tiles_of(l.rows, l.columns));
   dispatch_activation(l.x, [&]<class X>() {
     with_code(l.rule.format, [&]<CodeKind kFormat>() {
-      tensor_tile_kernel<X, kFormat><<<blocks, TilePlace::kThreads, 0, stream>>>(l.rule, p, l.rows, l.columns);
+      with_counts(p, [&]<bool kCounts>() {
+        tensor_tile_kernel<X, kFormat, kCounts>
+            <<<blocks, TilePlace::kThreads, 0, stream>>>(l.rule, p, l.rows, l.columns);
+      });
     });
   });
   check_launch("[quantize] launch");

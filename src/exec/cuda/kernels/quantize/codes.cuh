@@ -31,6 +31,11 @@ __device__ inline u32 encode_two(float a, float b) {
                                     kFormat == CodeKind::e4m3 ? __NV_E4M3 : __NV_E5M2);
 }
 
+template <CodeKind kFormat>
+__device__ inline u32 encode_four(const float (&v)[4]) {
+  return encode_two<kFormat>(v[0], v[1]) | encode_two<kFormat>(v[2], v[3]) << 16;
+}
+
 struct BoxScale {
   float scale, scale_inv;
 };
@@ -77,6 +82,65 @@ __device__ inline void put_seen(const CastPointers& p, u32 bits) {
   if (bits == 0) return;
   atomicMax(p.seen, min(bits, kInfinityBits));
   if (bits >= kInfinityBits) atomicMax(reinterpret_cast<u32*>(p.scale_inv), kNaNBits);
+}
+
+// What a thread's casts lose.
+struct CastLosses {
+  u32 saturated = 0, underflow = 0;
+};
+// Adds those of four values x. v: scaled. Most have none, so these are looked at together.
+template <CodeKind kFormat>
+__device__ inline void add_losses(const float* x, const float (&v)[4], u32 codes, CastLosses& to) {
+  constexpr float kTop = kFormat == CodeKind::e4m3 ? 448.0f : kFormat == CodeKind::e5m2 ? 57344.0f : 6.0f;
+  constexpr u32 kMagnitudes = kFormat == CodeKind::e2m1 ? 0x07070707u : 0x7f7f7f7fu, kTops = 0x80808080u;
+  const float most = fmaxf(fmaxf(fabsf(v[0]), fabsf(v[1])), fmaxf(fabsf(v[2]), fabsf(v[3])));
+  const u32 nonzero = ((codes & kMagnitudes) + 0x7f7f7f7fu) & kTops;  // the top bit of each byte that is not 0
+  if (most <= kTop && nonzero == kTops) return;
+#pragma unroll
+  for (int e = 0; e < 4; ++e) {
+    to.saturated += fabsf(v[e]) > kTop;
+    to.underflow += x[e] != 0 && !(nonzero >> (8 * e + 7) & 1);
+  }
+}
+
+// The sums over a block of kThreads, in the order: put_losses(), a barrier of the block, then add_block_losses().
+template <int kThreads>
+struct BlockLosses {
+  u32 of_warp[2][kThreads / 32];
+};
+template <int kThreads>
+__device__ inline void put_losses(BlockLosses<kThreads>& shared, const CastLosses& mine) {
+  const u32 saturated = __reduce_add_sync(0xffffffffu, mine.saturated),
+            underflow = __reduce_add_sync(0xffffffffu, mine.underflow);
+  if (threadIdx.x % 32 != 0) return;
+  shared.of_warp[0][threadIdx.x / 32] = saturated, shared.of_warp[1][threadIdx.x / 32] = underflow;
+}
+// Sums of integers, so the order of blocks does not matter.
+template <int kThreads>
+__device__ inline void add_block_losses(const CastPointers& p, const BlockLosses<kThreads>& shared) {
+  if (threadIdx.x >= 32) return;
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+    const u32 mine = threadIdx.x < kThreads / 32 ? shared.of_warp[k][threadIdx.x] : 0;
+    const u32 sum = __reduce_add_sync(0xffffffffu, mine);
+    if (threadIdx.x == 0 && sum > 0) atomicAdd(p.counts + k, (unsigned long long)sum);
+  }
+}
+// Counts what the cast of one value of each thread loses. All threads of the block call it.
+template <CodeKind kFormat>
+__device__ inline void count_single(const CastPointers& p, float x, float scaled, u8 code) {
+  const float v[4] = {scaled, 0, 0, 0}, all[4] = {x, 0, 0, 0};
+  CastLosses mine;
+  add_losses<kFormat>(all, v, code, mine);
+  const int saturated = __syncthreads_count(int(mine.saturated)), underflow = __syncthreads_count(int(mine.underflow));
+  if (threadIdx.x != 0) return;
+  if (saturated > 0) atomicAdd(p.counts, (unsigned long long)saturated);
+  if (underflow > 0) atomicAdd(p.counts + 1, (unsigned long long)underflow);
+}
+// Calls f with whether counts are wanted, as a constant.
+template <class F>
+void with_counts(const CastPointers& p, F&& f) {
+  p.counts ? f.template operator()<true>() : f.template operator()<false>();
 }
 
 // f.template operator()<kFormat>().

@@ -14,6 +14,17 @@ Kernel prepare(const CollectAmax& op, const KernelContext& context) {
           }};
 }
 
+Kernel prepare(const CollectCounts& op, const KernelContext& context) {
+  std::vector<int> here;  // the inputs that this rank counts
+  for (size_t i = 0; i < op.places.size(); ++i)
+    if (counts_here(context.mesh, context.coord, context.ins[i + 1])) here.push_back(int(i));
+  return {0, [op, here, rows = context.in_shape(0)[0]](const Args& a) {
+            std::vector<CountedCast> casts;
+            for (const int i : here) casts.push_back({a.in<i64>(i + 1), op.places[size_t(i)], op.elements[size_t(i)]});
+            launch_collect_counts(casts, a.first_micro_batch, a.out<double>(0), rows, a.stream);
+          }};
+}
+
 Kernel prepare(const DelayedScale& op, const KernelContext& context) {
   const DelayedLaunch l{context.in_shape(0)[0] - 1, op.largest, op.margin, op.gradients == CodeFormat::e5m2};
   return {0, [l, n = int(op.layers)](const Args& a) {

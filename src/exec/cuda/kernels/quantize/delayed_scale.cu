@@ -21,6 +21,24 @@ __global__ void collect_kernel(const __grid_constant__ SeenList list, u32* seen)
   if (i < list.n) atomicMax(seen + list.at[i].place, __float_as_uint(*list.at[i].amax));
 }
 
+struct CastList {
+  int n;
+  CountedCast at[kMost];
+};
+
+// The first cast of a row adds those of all of its casts, in order.
+__global__ void collect_counts_kernel(const __grid_constant__ CastList list, double* seen) {
+  const int own = threadIdx.x;
+  if (own >= list.n) return;
+  const int place = list.at[own].place;
+  for (int i = 0; i < own; ++i)
+    if (list.at[i].place == place) return;
+  double* to = seen + i64(place) * 3;
+  for (int i = own; i < list.n; ++i)
+    if (const CountedCast& c = list.at[i]; c.place == place)
+      to[0] += double(c.counts[0]), to[1] += double(c.counts[1]), to[2] += double(c.elements);
+}
+
 constexpr int kMostLayers = 256;  // of a launch
 struct StateList {
   float* at[kMostLayers];
@@ -56,6 +74,18 @@ void launch_collect_amax(std::span<const SeenAmax> amaxes, bool starts, float* s
     collect_kernel<<<1, kMost, 0, stream>>>(list, reinterpret_cast<u32*>(seen));
   }
   check_launch("[collect_amax] launch");
+}
+
+void launch_collect_counts(std::span<const CountedCast> casts, bool starts, double* seen, i64 rows,
+                           cudaStream_t stream) {
+  if (starts) check_cuda(cudaMemsetAsync(seen, 0, size_t(rows) * 3 * sizeof(double), stream), "[collect_counts] start");
+  for (size_t done = 0; done < casts.size(); done += kMost) {
+    CastList list{};
+    for (const CountedCast& c : casts.subspan(done, std::min<size_t>(kMost, casts.size() - done)))
+      list.at[list.n++] = c;
+    collect_counts_kernel<<<1, kMost, 0, stream>>>(list, seen);
+  }
+  check_launch("[collect_counts] launch");
 }
 
 void launch(const DelayedLaunch& l, std::span<float* const> states, const float* seen, const double* counts,

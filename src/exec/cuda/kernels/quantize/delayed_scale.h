@@ -1,4 +1,4 @@
-// Launches of CollectAmax and DelayedScale (ops/delayed_scale.h).
+// Launches of CollectAmax and DelayedScale (ops/delayed_scale.h), and of CollectCounts (ops/cast_counts.h).
 #pragma once
 #include <span>
 
@@ -12,6 +12,15 @@ struct SeenAmax {
 };
 // Sets seen[place] to at least the amax, for each item of seen [n]. starts: the earlier content does not count.
 void launch_collect_amax(std::span<const SeenAmax> amaxes, bool starts, float* seen, i64 n, cudaStream_t stream);
+
+struct CountedCast {
+  const i64* counts;  // two
+  int place;          // a row of `seen`
+  i64 elements;
+};
+// seen [rows, 3]: adds the counts and the elements of each cast to its row.
+void launch_collect_counts(std::span<const CountedCast> casts, bool starts, double* seen, i64 rows,
+                           cudaStream_t stream);
 
 // Updates the state [1 + slots, 3] of layer i from 3 elements of `seen`, from 3 i on, unless *counts is 0.
 struct DelayedLaunch {

@@ -21,12 +21,13 @@ CastPointers pointers(const Quantize& op, const Args& a) {
                  .seen = nullptr,
                  .codes = nullptr,
                  .codes_t = nullptr,
-                 .scale_inv = a.out<float>(1)};
+                 .scale_inv = a.out<float>(1),
+                 .counts = op.counts ? a.out<unsigned long long>(op.counts_at()) : nullptr};
   if (op.takes_amax()) p.amax = a.in<float>(1);
   if (op.scaling == Scaling::kept) p.state = a.in<float>(1 + int(op.takes_amax())) + op.at;
   if (op.gives_amax) p.seen = reinterpret_cast<u32*>(a.out<float>(2));
   (op.orders == CodeOrders::transposed ? p.codes_t : p.codes) = a.out<u8>(0);
-  if (op.orders == CodeOrders::both) p.codes_t = a.out<u8>(op.gives_amax ? 3 : 2);
+  if (op.orders == CodeOrders::both) p.codes_t = a.out<u8>(op.transpose_at());
   return p;
 }
 
@@ -79,6 +80,7 @@ Kernel prepare(const Quantize& op, const KernelContext& context) {
   if (count(shape) == 0)
     return {0, [op, x = context.ins[0].dtype](const Args& a) {
               if (op.gives_amax) launch_first_amax({x, 0}, pointers(op, a), a.stream);
+              start_counts(pointers(op, a), a.stream);
             }};
   if (const auto tiles = code_tiles(op, context))
     return {0, [op, l = TileLaunch{context.ins[0].dtype, rule_of(op, context.ins[0].dtype), *tiles}](const Args& a) {

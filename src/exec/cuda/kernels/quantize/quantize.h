@@ -23,7 +23,10 @@ struct CastPointers {
   u32* seen;  // receives the amax of x, as bits of an f32; null: not wanted. If it is given, scale_inv starts at 0
   u8 *codes, *codes_t;  // null: not wanted
   float* scale_inv;
+  unsigned long long* counts;  // two: values beyond the largest code, and those that became 0; null: not wanted
 };
+// Before a cast: sets the counts to 0.
+void start_counts(const CastPointers& p, cudaStream_t stream);
 
 // amax of n elements; infinite if one is infinite or NaN.
 struct AmaxLaunch {

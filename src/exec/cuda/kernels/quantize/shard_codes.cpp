@@ -52,7 +52,8 @@ Kernel prepare(const CastShard& op, const KernelContext& context) {
                                    .seen = nullptr,
                                    .codes = a.out<u8>(0) + of[i].begin,
                                    .codes_t = nullptr,
-                                   .scale_inv = all[i].scale_inv};
+                                   .scale_inv = all[i].scale_inv,
+                                   .counts = nullptr};
               launch(CastLaunch{x, rule, 1, of[i].n}, p, a.stream);
             }
             launch_member_scales(rule, all, a.stream);

@@ -74,10 +74,10 @@ struct TileOut {
   i64 pitch, all;
 };
 
-// scale(part, i, e): of a value of this thread. turned: shared, 128 x 32 words.
-template <CodeKind kFormat, class X, class Scale>
+// scale(part, i, e): of a value of this thread. turned: shared, 128 x 32 words. losses: of kCounts.
+template <CodeKind kFormat, bool kCounts, class X, class Scale>
 __device__ inline void encode_tile(const TileValues<X>& v, const TilePlace& t, const TileOut& out, u32* turned,
-                                   Scale&& scale) {
+                                   Scale&& scale, CastLosses& losses) {
   u8* codes = out.codes + (t.row + t.row_in_tile(0, 0)) * out.pitch + t.column + t.column_in_tile();
 #pragma unroll
   for (int k = 0; k < t.kParts; ++k) {
@@ -88,8 +88,10 @@ __device__ inline void encode_tile(const TileValues<X>& v, const TilePlace& t, c
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const float* x = n.x + 4 * h;
-        halves[h][i] = encode_two<kFormat>(x[0] * scale(k, i, 4 * h), x[1] * scale(k, i, 4 * h + 1)) |
-                       encode_two<kFormat>(x[2] * scale(k, i, 4 * h + 2), x[3] * scale(k, i, 4 * h + 3)) << 16;
+        const float scaled[4] = {x[0] * scale(k, i, 4 * h), x[1] * scale(k, i, 4 * h + 1),
+                                 x[2] * scale(k, i, 4 * h + 2), x[3] * scale(k, i, 4 * h + 3)};
+        halves[h][i] = encode_four<kFormat>(scaled);
+        if constexpr (kCounts) add_losses<kFormat>(x, scaled, halves[h][i], losses);
       }
       if (out.codes && t.has(k, i))
         *reinterpret_cast<uint2*>(codes + t.row_in_tile_from_first(k, i) * out.pitch) =
