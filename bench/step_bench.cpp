@@ -31,7 +31,7 @@ double seconds_since(Clock::time_point t) { return std::chrono::duration<double>
 
 struct Flags {
   std::string model;
-  bool llama = false, ops = false, bf16 = false, paper = false;
+  bool llama = false, ops = false, bf16 = false, paper = false, counts = false;
   std::vector<std::string> passes_off;
   std::string facts;
   i64 layers = 12, hidden = 768, ffn = 0, heads = 12, kv = 0, vocab = 50257, seq = 0, batch = 1, steps = 5;
@@ -60,6 +60,7 @@ void list_fields(Flags& c, config::FieldList& f) {
   f.add("fp8-format", c.quantize.format, {"none", "hybrid", "e4m3", "e5m2"}, "Products of linear layers in fp8.");
   f.add("fp8-recipe", c.quantize.recipe, {"delayed", "tensorwise", "blockwise", "mxfp8", "custom"},
         "What has a scale.");
+  f.add("fp8-counts", c.counts, "Casts count what they lose, as with a metrics file.");
   f.add("fp8-amax-history-len", c.quantize.amax_history_len, "delayed: steps whose largest values are remembered.");
   list_fields(c.device, f);
 }
@@ -113,6 +114,7 @@ StepSpec step_spec(const Flags& f, const ModelConfig& model, i64 batch, DType dt
   s.passes_off = {f.passes_off.begin(), f.passes_off.end()};
   s.offload = f.offload;
   s.quantize.config = f.quantize, s.quantize.num_layers = model.num_layers;
+  s.tells_counts = f.counts;
   return s;
 }
 

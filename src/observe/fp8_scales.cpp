@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/named_value.h"
+#include "observe/cast_values.h"
 #include "ops/delayed_scale.h"
 #include "plan/interpreter.h"
 
@@ -12,12 +13,6 @@ namespace megalith {
 namespace {
 
 constexpr const char* kKinds[kTensorsOfLayer] = {"x", "w", "dy"};
-
-// The layer in "decoder.layers.3.mlp.linear_fc1.fp8_state"; -1: outside the layers.
-i64 layer_of(const std::string& state) {
-  constexpr std::string_view stack = "decoder.layers.";
-  return state.starts_with(stack) ? std::stoll(state.substr(stack.size())) : -1;
-}
 
 }  // namespace
 
@@ -47,8 +42,7 @@ Fp8Scales::Fp8Scales(const PlannedStep& step, Interpreter& interpreter, const Qu
 }
 
 void Fp8Scales::add(const Tensor& t, double amax, Fp8Health& out) const {
-  const bool wide = t.rule.format == quant::Fp8::e5m2;
-  const double scale = t.scale, top = quant::largest_of(t.rule.format), least = wide ? 0x1p-16 : 0x1p-9;
+  const double scale = t.scale, top = quant::largest_of(t.rule.format);
   double window = amax;
   if (t.rule.algorithm == quant::AmaxAlgorithm::max)
     window = std::max(window, double(*std::max_element(t.history.begin(), t.history.end())));
@@ -56,12 +50,9 @@ void Fp8Scales::add(const Tensor& t, double amax, Fp8Health& out) const {
     out.amax = window, out.threshold = top / scale;
   out.scale_min = out.scale_min == 0 ? scale : std::min(out.scale_min, scale);
   out.scale_max = std::max(out.scale_max, scale);
-  const bool saturated = amax * scale > top, underflow = amax * scale <= least / 2;
-  out.saturated += saturated, out.underflow += underflow;
   for (size_t k = 0; k < (t.kinds[0] == t.kinds[1] ? 1 : 2); ++k) {
     Fp8Kind& kind = out.kinds[t.kinds[k]];
     kind.fullest = std::max(kind.fullest, amax * scale / top);
-    kind.saturated += saturated, kind.underflow += underflow;
   }
 }
 
@@ -90,14 +81,13 @@ std::vector<float> Fp8Scales::state(size_t layer) const {
 
 std::vector<NamedValue> fp8_values(const Fp8Health& h) {
   if (h.threshold == 0) return {};
-  std::vector<NamedValue> out = {{"fp8_amax_history_max", h.amax},       {"fp8_amax_history_threshold", h.threshold},
-                                 {"fp8_scale_min", h.scale_min},         {"fp8_scale_max", h.scale_max},
-                                 {"fp8_saturated", double(h.saturated)}, {"fp8_underflow", double(h.underflow)}};
+  std::vector<NamedValue> out = {{"fp8_amax_history_max", h.amax},
+                                 {"fp8_amax_history_threshold", h.threshold},
+                                 {"fp8_scale_min", h.scale_min},
+                                 {"fp8_scale_max", h.scale_max}};
   for (const Fp8Kind& k : h.kinds) {
     const std::string of = k.layer < 0 ? k.kind : fmt::format("{}_layer_{}", k.kind, k.layer);
     out.push_back({"fp8_fullest_" + of, k.fullest});
-    if (k.layer < 0) out.push_back({"fp8_saturated_" + of, double(k.saturated)});
-    if (k.layer < 0) out.push_back({"fp8_underflow_" + of, double(k.underflow)});
   }
   return out;
 }

@@ -18,7 +18,6 @@ struct Fp8Kind {
   const char* kind;    // "x" (activation), "w" (weight) or "dy" (gradient)
   i64 layer = -1;      // -1: all layers
   double fullest = 0;  // maximum over tensors of largest |value| / largest number that the scale can represent
-  i64 saturated = 0, underflow = 0;
 };
 
 // Statistics of a step's casts, with the scales that they used.
@@ -27,8 +26,6 @@ struct Fp8Health {
   // the scale can represent. 0: no tensor has had a scale yet.
   double amax = 0, threshold = 0;
   double scale_min = 0, scale_max = 0;
-  i64 saturated = 0;             // tensors with values above the largest number
-  i64 underflow = 0;             // tensors whose values all became 0
   std::vector<Fp8Kind> kinds{};  // x, w and dy of all layers, then of each layer with scales
 };
 
@@ -55,7 +52,7 @@ class Fp8Scales {
   std::vector<Fp8Kind> kinds_;   // empty ones
 };
 
-// Values with their names in the metrics file and TensorBoard: "fp8_scale_min", "fp8_saturated_x",
+// Values with their names in the metrics file and TensorBoard: "fp8_scale_min",
 // "fp8_fullest_dy_layer_3". Empty if no tensor has had a scale.
 std::vector<NamedValue> fp8_values(const Fp8Health& health);
 

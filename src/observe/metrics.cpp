@@ -1,6 +1,7 @@
 // The table of metrics. A new metric is a row here: see docs/adding.md.
 #include <cmath>
 
+#include "observe/cast_values.h"
 #include "observe/expert_load.h"
 #include "observe/metric.h"
 
@@ -135,6 +136,10 @@ constexpr Metric kMetrics[] = {
      .tensorboard = {"moe/{}", Curve::by_iteration}},
     {.name = "fp8_scales",
      .terms = [](const Seen& s) { return s.scales ? fp8_values(*s.scales) : std::vector<NamedValue>(); },
+     .file = {"{}"},
+     .tensorboard = {"{}", Curve::by_iteration}},
+    {.name = "fp8_casts",
+     .terms = [](const Seen& s) { return cast_values(s.step.casts); },
      .file = {"{}"},
      .tensorboard = {"{}", Curve::by_iteration}},
     {.name = "loss_scale",

@@ -78,7 +78,7 @@ const Record& Recorder::take(const RunState& state, const StepResult& step, doub
   record_.tokens = step.samples * options_.model.seq_length;
   record_.loss = step.loss;
   record_.counted = step.counted, record_.finite = finite;
-  record_.tallies = step.tallies, record_.amax = step.amax;
+  record_.tallies = step.tallies, record_.amax = step.amax, record_.casts = step.casts;
   record_.phases.clear();
   record_.values = values_of(seen);
   reduce_over_ranks(record_.values);

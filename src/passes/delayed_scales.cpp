@@ -1,4 +1,5 @@
 // The end of a step with delayed scaling.
+#include "ops/cast_counts.h"
 #include "ops/delayed_scale.h"
 #include "passes/quantize.h"
 
@@ -16,6 +17,12 @@ Value known_to_all(Builder& b, Value v) {
 Type seen_type(const Mesh& mesh, size_t layers) {
   Type out{DType::f32, {kTensorsOfLayer * i64(layers)}, whole(1)};
   out.layout.max = mesh.used(groups::stage);
+  return out;
+}
+
+Type counts_type(const Mesh& mesh, size_t layers) {
+  Type out{DType::f64, {kTensorsOfLayer * i64(layers), kCastCounts}, whole(2)};
+  out.layout.partial = mesh.used(groups::stage);
   return out;
 }
 

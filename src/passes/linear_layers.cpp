@@ -50,6 +50,17 @@ bool is_linear_weight(const std::string& parameter) {
   return module.starts_with("linear_") || module.starts_with("eh_proj") || module.ends_with("_latent_proj");
 }
 
+void check_sizes(const QuantizeConfig& config, const LinearLayer& layer, const Shape& weight) {
+  const i64 multiple = feature_multiple(config);
+  i64 inputs = 1, outputs = 1;
+  for (size_t d = 0; d < weight.size(); ++d)
+    (layer.spec.x.find(layer.spec.w[d]) != std::string::npos ? inputs : outputs) *= weight[d];
+  check(inputs % multiple == 0 && outputs % multiple == 0,
+        "{} has {} inputs and {} outputs, and the recipe {} wants multiples of {}: change these sizes, or train in "
+        "bf16",
+        layer.name, inputs, outputs, name_of_recipe(config), multiple);
+}
+
 std::vector<LinearLayer> linear_layers(const Graph& g) {
   std::vector<LinearLayer> out;
   const auto at = [&](Value w) { return std::ranges::find(out, w, &LinearLayer::weight); };

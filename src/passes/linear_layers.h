@@ -20,6 +20,9 @@ struct LinearLayer {
 // In the order of their first products.
 std::vector<LinearLayer> linear_layers(const Graph& g);
 
+// Error if the recipe's blocks do not divide the sizes of the layer, whose weight has this shape.
+void check_sizes(const QuantizeConfig& config, const LinearLayer& layer, const Shape& weight);
+
 // The node's op if it is a product without a fused operation; else nullptr.
 const Einsum* plain_product(const Node& n);
 

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "graph/relayout_op.h"
+#include "ops/cast_counts.h"
 #include "ops/delayed_scale.h"
 #include "ops/shard_codes.h"
 #include "passes/pass.h"
@@ -62,7 +63,7 @@ class Overlap {
   // A cast, what it reads for its scale, or what remembers that: only weight gradients read its codes.
   bool makes_codes_for_weights(const Node& n) const {
     if (n.phase != Phase::backward) return false;
-    if (n.op.get_if<CollectAmax>()) return true;
+    if (n.op.get_if<CollectAmax>() || n.op.get_if<CollectCounts>()) return true;
     return (n.op.get_if<Quantize>() || n.op.get_if<Amax>() || n.op.get_if<RotateTokens>() ||
             n.op.get_if<TurnCodes>()) &&
            std::ranges::all_of(n.outs, [&](Value v) { return for_weights_[size_t(v.id)]; });

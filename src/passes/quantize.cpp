@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/rng.h"
+#include "ops/cast_counts.h"
 #include "ops/delayed_scale.h"
 #include "passes/linear_layers.h"
 
@@ -22,14 +23,17 @@ class Quantizing {
       if (stays(layer)) {
         report_.others.push_back(layer.name);
       } else {
-        check_sizes(layer);
-        ++report_.layers;
+        check_sizes(config_, layer, g_.type(layer.weight).shape);
+        slots_[&layer] = int(report_.layers++ * kTensorsOfLayer);
+        trains_ |= !layer.data.empty();
+        report_.counts.names.push_back(layer.name);
         if (config_.is_delayed()) add_state(layer);
         add_jobs(layer, jobs);
       }
     std::ranges::stable_sort(jobs, {}, &Job::node);  // so that codes are made before their first reader
     for (const Job& job : jobs) rewrite(job);
-    if (config_.is_delayed()) collect_amax();
+    if (config_.is_delayed() && trains_) collect_amax();
+    if (spec_.counts && trains_) collect_counts();
     place_nodes();
     return report_;
   }
@@ -38,11 +42,9 @@ class Quantizing {
   struct Coded {
     Value codes, scale_inv;
     Coding coding;
-    Value amax;  // that the scale follows from; {}: those of boxes
-  };
-  struct State {
-    Value leaf;
-    int slot;  // of x's amax; those of w and dy follow
+    Value amax;         // that the scale follows from; {}: those of boxes
+    Value counts = {};  // of what is lost; {}: not counted
+    i64 elements = 0;   // that a rank casts
   };
   struct Job {  // a product to rewrite
     const LinearLayer* layer;
@@ -73,18 +75,6 @@ class Quantizing {
       case Product::weight:
         return product(job, Tensor::gradient, Tensor::input);
     }
-  }
-
-  void check_sizes(const LinearLayer& layer) const {
-    const i64 multiple = feature_multiple(config_);
-    const Shape& w = g_.type(layer.weight).shape;
-    i64 inputs = 1, outputs = 1;
-    for (size_t d = 0; d < w.size(); ++d)
-      (layer.spec.x.find(layer.spec.w[d]) != std::string::npos ? inputs : outputs) *= w[d];
-    check(inputs % multiple == 0 && outputs % multiple == 0,
-          "{} has {} inputs and {} outputs, and the recipe {} wants multiples of {}: change these sizes, or train in "
-          "bf16",
-          layer.name, inputs, outputs, name_of_recipe(config_), multiple);
   }
 
   // The weight gradient's codes of x are computed where x is, so codes are kept instead of values.
@@ -118,7 +108,10 @@ class Quantizing {
   Coded coded(const LinearLayer& layer, Value v, Product product, Tensor t, int at) {
     try {
       const Coded out = made(layer, v, product, t, at);
-      if (config_.is_delayed()) seen_[states_.at(&layer).slot + int(t)].insert(out.amax);
+      const int slot = slots_.at(&layer) + int(t);
+      if (config_.is_delayed()) seen_[slot].insert(out.amax);
+      const bool again = t == Tensor::weight && g_.nodes[size_t(at)].phase == Phase::backward;
+      if (out.counts && !again) counted_[slot][out.counts] = out.elements;
       return out;
     } catch (const Error& e) {
       fail("{} by the recipe {}: {}: give sizes that it divides on each rank, fewer ranks, or --fp8-recipe tensorwise",
@@ -142,14 +135,21 @@ class Quantizing {
     const bool gives_amax = coding.scaling == Scaling::kept && knows_amax(x);
     Value seen = reads_amax(coding.scaling) && !gives_amax ? amax(x, at) : Value{};
     if (seen) ins.push_back(seen);
-    if (coding.scaling == Scaling::kept) ins.push_back(states_.at(&layer).leaf);
+    if (coding.scaling == Scaling::kept) ins.push_back(states_.at(&layer));
     if (coding.stochastic) ins.push_back(sample_numbers());
     const u64 seed = coding.stochastic ? mix(spec_.seed, hash_name(layer.name + (coding.rotated ? " dw" : " dx"))) : 0;
     Quantize op{coding.format, coding.scaling, coding.box, i64(t), coding.stochastic, seed};
     op.gives_amax = gives_amax;
+    // Of weights that ranks gather as codes there are no casts here.
+    op.counts = spec_.counts && trains_ && !(t == Tensor::weight && config_.gather_codes);
     const std::vector<Value> outs = add(op, ins, at);
     if (gives_amax) seen = amax_.try_emplace(x, outs[2]).first->second;
-    return made_[key] = {outs[0], outs[1], coding, seen};
+    return made_[key] = {outs[0],
+                         outs[1],
+                         coding,
+                         seen,
+                         op.counts ? outs[size_t(op.counts_at())] : Value{},
+                         local_type(g_.mesh, g_.type(x)).elements()};
   }
 
   // Whether a rank has the full tensor. Then the cast by a kept scale returns the amax of its input.
@@ -197,9 +197,7 @@ class Quantizing {
     ScaleStates& states = report_.states;
     states.type = {DType::f32, {1 + config_.amax_history_len, kTensorsOfLayer}, whole(2)};
     states.names.push_back(layer.name.substr(0, layer.name.rfind('.')) + std::string(kScaleState));
-    const int slot = int(states_.size()) * int(kTensorsOfLayer);
-    states_[&layer] = {add_leaf(states.names.back(), states.type, Role::cache), slot};
-    trains_ |= !layer.data.empty();
+    states_[&layer] = add_leaf(states.names.back(), states.type, Role::cache);
   }
 
   Value add_leaf(const std::string& name, const Type& type, Role role) {
@@ -209,19 +207,34 @@ class Quantizing {
 
   // The amax values of a training micro-batch, after its backward. (Evaluation does not record them.)
   void collect_amax() {
-    if (!trains_) return;
     ScaleStates& states = report_.states;
     states.seen_name = "fp8_amax" + spec_.suffix, states.seen_type = seen_type(g_.mesh, states.names.size());
     CollectAmax op;
     std::vector<Value> ins = {add_leaf(states.seen_name, states.seen_type, Role::scalar)};
     for (const auto& [slot, amaxes] : seen_)
       for (const Value amax : amaxes) op.places.push_back(slot), ins.push_back(amax);
+    states.seen = collected(op, ins, states.seen_type);
+  }
+
+  void collect_counts() {
+    CastCounts& counts = report_.counts;
+    counts.seen_name = "fp8_counts" + spec_.suffix, counts.seen_type = counts_type(g_.mesh, counts.names.size());
+    CollectCounts op;
+    std::vector<Value> ins = {add_leaf(counts.seen_name, counts.seen_type, Role::scalar)};
+    for (const auto& [slot, casts] : counted_)
+      for (const auto& [cast, elements] : casts)
+        op.places.push_back(slot), op.elements.push_back(elements), ins.push_back(cast);
+    counts.seen = collected(op, ins, counts.seen_type);
+  }
+
+  // What an op behind the backward makes of values of casts.
+  Value collected(AnyOp op, const std::vector<Value>& ins, const Type& type) {
     int last = 0;
     for (int i = 0; i < int(g_.nodes.size()); ++i)
       if (g_.nodes[size_t(i)].phase == Phase::backward) last = i;
-    Node n{op, ins, {add_leaf("", states.seen_type, Role::activation)}, Phase::backward, {"amax"}};
-    states.seen = n.outs[0];
-    behind_[last] = {n};
+    const Value out = add_leaf("", type, Role::activation);
+    behind_[last].push_back({std::move(op), ins, {out}, Phase::backward, {"amax"}});
+    return out;
   }
 
   Value sample_numbers() const {
@@ -269,25 +282,15 @@ class Quantizing {
   std::map<int, Value> inputs_;  // by product
   std::map<int, std::vector<Node>> before_;
   std::map<int, std::vector<Node>> behind_;
-  std::map<const LinearLayer*, State> states_;  // of delayed scaling
-  std::map<int, std::set<Value>> seen_;         // by slot
+  std::map<const LinearLayer*, Value> states_;   // of delayed scaling: leaves
+  std::map<const LinearLayer*, int> slots_;      // of x; those of w and dy follow
+  std::map<int, std::set<Value>> seen_;          // by slot: amax
+  std::map<int, std::map<Value, i64>> counted_;  // by slot: counts of a cast, with the elements of a rank
   bool trains_ = false;
   QuantizeReport report_;
 };
 
 }  // namespace
-
-std::string_view name_of_recipe(const QuantizeConfig& c) {
-  constexpr std::string_view names[] = {"delayed", "tensorwise", "blockwise", "mxfp8", "custom"};
-  if (c.is_fp4()) return c.fp4_recipe == QuantizeConfig::Fp4Recipe::nvfp4 ? "nvfp4" : "custom";
-  return names[int(c.recipe)];
-}
-
-QuantizeReport& QuantizeReport::operator+=(const QuantizeReport& o) {
-  layers += o.layers, products += o.products;
-  others.insert(others.end(), o.others.begin(), o.others.end());
-  return *this;
-}
 
 QuantizeReport quantize(Graph& g, const QuantizeSpec& spec) { return Quantizing(g, spec).run(); }
 

@@ -41,6 +41,15 @@ struct QuantizeSpec {
   i64 num_layers = 0;       // of the model
   u64 seed = 0;             // of stochastic rounding
   std::string suffix = {};  // of the piece's data leaves
+  bool counts = false;      // what casts of training lose
+};
+
+// What a step's casts lose (ops/cast_counts.h), of each linear layer's x, w and dy.
+struct CastCounts {
+  std::vector<std::string> names;  // of the layers: their weights' names
+  Value seen;                      // [3 x layers, 3], Partial over the stage; {}: nothing is counted
+  std::string seen_name;           // of its leaf
+  Type seen_type;
 };
 
 // State of delayed scaling (ops/delayed_scale.h): for each linear layer, kept between steps next to its weight. Also
@@ -54,9 +63,10 @@ struct ScaleStates {
 };
 
 struct QuantizeReport {
-  i64 layers = 0, products = 0;                         // that read codes
-  std::vector<std::string> others;                      // linear layers that do not, by their weights' names
-  ScaleStates states;                                   // none: the recipe has none
+  i64 layers = 0, products = 0;     // that read codes
+  std::vector<std::string> others;  // linear layers that do not, by their weights' names
+  ScaleStates states;               // none: the recipe has none
+  CastCounts counts;
   QuantizeReport& operator+=(const QuantizeReport& o);  // the counts
 };
 
@@ -71,6 +81,9 @@ QuantizeReport quantize(Graph& g, const QuantizeSpec& spec);
 
 // The largest amax of a step's micro-batches, over all ranks of the stage, in a leaf.
 Type seen_type(const Mesh& mesh, size_t layers);
+
+// The counts of a step's micro-batches, of a stage, in a leaf.
+Type counts_type(const Mesh& mesh, size_t layers);
 
 // The end of a step with delayed scaling: the states of a piece move on by what its micro-batches saw on all ranks of
 // the stage. seen: in b's graph. scalars: of StepScalars.

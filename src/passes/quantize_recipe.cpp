@@ -36,6 +36,18 @@ Shape square(const LinearSpec& spec, const Shape& w, i64 n) {
 
 }  // namespace
 
+std::string_view name_of_recipe(const QuantizeConfig& c) {
+  constexpr std::string_view names[] = {"delayed", "tensorwise", "blockwise", "mxfp8", "custom"};
+  if (c.is_fp4()) return c.fp4_recipe == QuantizeConfig::Fp4Recipe::nvfp4 ? "nvfp4" : "custom";
+  return names[int(c.recipe)];
+}
+
+QuantizeReport& QuantizeReport::operator+=(const QuantizeReport& o) {
+  layers += o.layers, products += o.products;
+  others.insert(others.end(), o.others.begin(), o.others.end());
+  return *this;
+}
+
 LinearSpec::LinearSpec(const std::string& spec) {
   const auto [ins, outs] = split_spec(spec);
   x = ins.at(0), w = ins.at(1), y = outs.at(0);

@@ -86,7 +86,8 @@ StepSpec step_spec(const Options& o, int stage) {
                o.parallel.cp_comm_type == CpCommType::p2p, o.parallel.moe_shared_expert_overlap};
   s.train = !o.train.skip_train, s.evaluate = o.train.evaluates();
   s.counts_nonzeros = o.train.log_num_zeros_in_grad, s.squares_weights = o.train.log_params_norm;
-  s.tells_amax = o.quantize.is_delayed() && (o.train.observe.prometheus_port >= 0 || keeps_metrics(o.train));
+  const bool tells = o.train.observe.prometheus_port >= 0 || keeps_metrics(o.train);
+  s.tells_amax = o.quantize.is_delayed() && tells, s.tells_counts = o.quantize.on() && tells;
   s.copies_state = o.train.async_save && !o.train.save.empty();
   if (o.train.log_num_zeros_in_grad) s.passes_off.insert("mark-rows");  // gradients are read as a whole
   if (o.parallel.stages() > 1) {

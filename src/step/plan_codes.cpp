@@ -18,10 +18,19 @@ void StepPlanner::end_scales(Builder& b, const ScaleStates& states, Value seen) 
   update_scales(b, spec_.quantize.config, states, seen, b.graph().outputs.at("step"));
 }
 
+// In a pipeline a program of its own tells the counts of all pieces.
+void StepPlanner::end_counts(Graph& g, const CastCounts& counts) {
+  if (!counts.seen) return;
+  out_.counts.push_back(counts);
+  if (in_pipeline()) return;
+  Builder b(g);
+  tell_counts(b, counts.seen_name, counts.seen);
+}
+
 QuantizeReport StepPlanner::quantize_products(Graph& g, const std::string& of, const std::string& suffix) {
   if (!spec_.quantize.config.on()) return {};
   QuantizeSpec spec = spec_.quantize;
-  spec.suffix = suffix;
+  spec.suffix = suffix, spec.counts = spec_.tells_counts;
   QuantizeReport report;
   run(g, of, {{"quantize", [&](Graph& graph) {
                  report = quantize(graph, spec);

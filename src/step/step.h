@@ -36,6 +36,7 @@ struct StepSpec {
   bool copies_state = false;         // for saves during training
   bool counts_nonzeros = false;      // of the gradients: the output kNonzeros of the step's end
   bool tells_amax = false;           // of delayed scaling: an output of the step's end for each of PlannedStep::scales
+  bool tells_counts = false;         // of casts to codes: the same for each of PlannedStep::counts
   bool squares_weights = false;      // a separate program, kSquareWeights, after each step
   std::set<std::string> passes_off;  // in addition to the backend's own
 };
@@ -60,6 +61,7 @@ struct PlannedStep {
   i64 unoffloaded_bytes = 0;   // the same without offload to the host; 0: there is none
   OffloadReport offloaded;
   std::vector<ScaleStates> scales;  // of delayed scaling, by piece; their `seen_name` is the output with tells_amax
+  std::vector<CastCounts> counts;   // of casts to codes, by piece; their `seen_name` is the output
   QuantizeReport quantized;         // of a training step, else of an evaluation; in a pipeline of the stage
 };
 // The pass rematerialize costs time. It is off if memory, also outside the plan, suffices without it. It changes no

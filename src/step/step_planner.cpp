@@ -185,6 +185,8 @@ void StepPlanner::add_update_program() {
   add_update_to(g, parameters, sums, tallies);
   for (const ScaleStates& states : out_.scales)
     end_scales(b, states, b.leaf({states.seen_name, states.seen_type, Role::scalar}));
+  for (const CastCounts& counts : out_.counts)
+    tell_counts(b, counts.seen_name, b.leaf({counts.seen_name, counts.seen_type, Role::scalar}));
   verify(g);
   run(g, "update", standard_passes(), passes_off_);
   if (spec_.optimizer.optimizer_cpu_offload) run(g, "update", {stream_state_pass(spec_.optimizer)});
@@ -201,6 +203,7 @@ void StepPlanner::rewrite_training(const TrainedPiece& built) {
     Builder b(g);
     end_scales(b, quantized.states, quantized.states.seen);
   }
+  end_counts(g, quantized.counts);
   gather_as_codes(g, of);
   run(g, of, standard_passes(spec_.traffic.ring), passes_off_);
   if (spec_.traffic.overlap_experts) run(g, of, {{"overlap-experts", overlap_experts}});

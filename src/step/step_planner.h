@@ -37,6 +37,7 @@ class StepPlanner {
   void add_update_program();
   void keep_scales(const ScaleStates& states);
   void end_scales(Builder& b, const ScaleStates& states, Value seen);
+  void end_counts(Graph& g, const CastCounts& counts);
   void gather_as_codes(Graph& g, const std::string& of);
   QuantizeReport quantize_products(Graph& g, const std::string& of, const std::string& suffix);
   void rewrite_training(const TrainedPiece& built);

@@ -32,6 +32,9 @@ Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord&
   for (const ScaleStates& states : step.scales)
     if (const Program* end = plan_.find_program(updating()); end && end->outputs.contains(states.seen_name))
       amax_.push_back(states.seen_name);
+  for (const CastCounts& counts : step.counts)
+    if (const Program* end = plan_.find_program(updating()); end && end->outputs.contains(counts.seen_name))
+      casts_.push_back(counts);
   if (!pipeline_) feed_.emplace(step.plan, step.inputs, interpreter, coord);
 }
 
@@ -94,6 +97,7 @@ void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState
   if (plan_.programs[size_t(program)].outputs.contains(kNonzeros))
     step.nonzeros = interpreter_.request(program, kNonzeros);
   for (const std::string& output : amax_) step.amax.push_back(interpreter_.request(program, output));
+  for (const CastCounts& counts : casts_) step.casts.push_back(interpreter_.request(program, counts.seen_name));
   if (plan_.find_program(kSquareWeights)) step.squares = square_weights();
   step.micro_batches = losses_.all();
   started_.push_back(std::move(step));
@@ -132,6 +136,8 @@ StepResult Trainer::finish_step(RunState& state) {
     const std::vector<double> amax = interpreter_.take(ticket);
     r.amax.insert(r.amax.end(), amax.begin(), amax.end());
   }
+  for (size_t i = 0; i < casts_.size(); ++i)
+    add_cast_losses(casts_[i].names, interpreter_.take(step.casts[i]), r.casts);
   if (step.squares) r.params_norm = std::sqrt(interpreter_.take(*step.squares)[0]);
   state.advance(step.samples, r.counted);
   return r;

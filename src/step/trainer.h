@@ -14,6 +14,7 @@
 #include "base/named_value.h"
 #include "optim/lr_schedule.h"
 #include "optim/wd_schedule.h"
+#include "step/cast_losses.h"
 #include "step/micro_batch_losses.h"
 #include "step/pipeline.h"
 #include "step/step.h"
@@ -63,6 +64,7 @@ struct StepResult {
   std::vector<NamedValue> terms{};  // the means of the loss's terms after the first
   std::vector<Tallied> tallies{};   // the model's
   std::vector<double> amax{};       // for each of PlannedStep::scales the amax of its casts, if requested
+  std::vector<CastLoss> casts{};    // of the stage, if requested
   // This rank's share of each micro-batch's loss; empty where the host cannot see it, or another stage has it.
   std::vector<LossShare> micro_batches{};
   bool loss_spike = false, grad_norm_spike = false;  // far above those of the last steps (observe/spike_detector.h)
@@ -101,7 +103,7 @@ class Trainer {
   struct Started {
     int ticket = 0;
     std::optional<int> tally = {}, loss_scale = {}, nonzeros = {}, squares = {};  // tickets too
-    std::vector<int> amax = {};
+    std::vector<int> amax = {}, casts = {};
     i64 samples = 0;
     double data_wait = 0;
     std::vector<LossShare> micro_batches = {};
@@ -127,6 +129,7 @@ class Trainer {
   Rates rates_;
   std::vector<std::string> terms_;  // of the loss
   std::vector<std::string> amax_;   // outputs
+  std::vector<CastCounts> casts_;   // their outputs exist
   TallyPlaces tallies_;
   std::optional<LossScaling> scaling_;
   std::vector<DataInput> inputs_;  // of the model

@@ -64,11 +64,10 @@ TEST_F(Fp8Check, AgreesByOps) {
     const Ran ran = run_program("fp8-check", {dir, "--device", "cpu-ops"});
     EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
     EXPECT_EQ(ran.out.find("FAIL"), std::string::npos) << ran.out;
-    for (const char* line :
-         {"pass  casts bf16/e5m2", "pass  casts value/e2m1", "pass  scales current/e4m3_inv", "pass  delayed run/scale",
-          "pass  delayed run/saturated",
-          "pass  tensorwise dw", "pass  blockwise x/scale_inv_t ", "pass  mxfp8 dy/e8m0_t ", "pass  nvfp4 x/rotated_t",
-          "none  loss_scale run2/hysteresis_after", "none  scales nv/global_encode"})
+    for (const char* line : {"pass  casts bf16/e5m2", "pass  casts value/e2m1", "pass  scales current/e4m3_inv",
+                             "pass  delayed run/scale", "pass  delayed run/saturated", "pass  tensorwise dw",
+                             "pass  blockwise x/scale_inv_t ", "pass  mxfp8 dy/e8m0_t ", "pass  nvfp4 x/rotated_t",
+                             "none  loss_scale run2/hysteresis_after", "none  scales nv/global_encode"})
       EXPECT_NE(ran.out.find(line), std::string::npos) << line;
   }
 }

@@ -123,6 +123,18 @@ TEST_P(Recipes, give_the_same_step_under_every_layout) {
   }
 }
 
+// Counting what casts lose changes no step.
+TEST_P(Recipes, give_the_same_bits_with_counts) {
+  TrainingSpec spec = spec_of(recipes()[GetParam()], make_mesh({}));
+  const StepResult without = step_of(spec);
+  spec.edit_all = [config = recipes()[GetParam()]](Graph& g) {
+    QuantizeSpec counting{config, 2, 7};
+    counting.counts = true;
+    EXPECT_TRUE(bool(quantize(g, counting).counts.seen));
+  };
+  EXPECT_EQ(worst(step_of(spec), without), 0);
+}
+
 // In which order codes lie is nothing that sums see, nor whether those of weights are kept or made again, nor what
 // finds an amax.
 TEST_P(Recipes, give_the_same_bits_without_a_pass) {

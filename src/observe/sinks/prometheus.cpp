@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "observe/cast_values.h"
 #include "settings/precision.h"
 
 namespace megalith {
@@ -91,6 +92,7 @@ void PrometheusSink::take(const Record& r) {
   const double seconds = now_of(r, "iteration_time");
   set_values(r, seconds);
   set_scales(r);
+  set_casts(r);
   count(r);
   count_time(r.times);
   to_.set("megalith_last_step_timestamp_seconds", wall_());
@@ -177,8 +179,15 @@ void PrometheusSink::set_scales(const Record& r) {
   to_.set("megatron:fp8_amax_history_threshold", health.threshold);
   to_.set("megalith_fp8_scale_min", health.scale_min);
   to_.set("megalith_fp8_scale_max", health.scale_max);
-  to_.set("megalith_fp8_saturated", double(health.saturated));
-  to_.set("megalith_fp8_underflow", double(health.underflow));
+}
+
+void PrometheusSink::set_casts(const Record& r) {
+  for (const CastShares& s : cast_shares(r.casts)) {
+    if (s.kind.empty()) continue;
+    const Labels of = {{"kind", s.kind}, {"layer", s.layer < 0 ? "all" : std::to_string(s.layer)}};
+    to_.set("megalith_fp8_saturated", s.saturated, of);
+    to_.set("megalith_fp8_underflow", s.underflow, of);
+  }
 }
 
 void PrometheusSink::say_healthy() {

@@ -40,6 +40,7 @@ class PrometheusSink final : public Sink {
   void count_spikes(const Record& record);
   void count_time(std::span<const NamedValue> seconds);
   void set_scales(const Record& record);
+  void set_casts(const Record& record);
   void say_healthy();
 
   Endpoint& to_;

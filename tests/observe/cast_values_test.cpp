@@ -1,0 +1,122 @@
+// The shares of values that casts lose: of a run under several layouts, and their names.
+#include "observe/cast_values.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "data/loader.h"
+#include "exec/cpu/backend.h"
+#include "passes/gradients.h"
+#include "settings/batch_sizes.h"
+#include "settings/schedules.h"
+#include "step/model_state.h"
+#include "tests/harness/thread_ranks.h"
+#include "tests/train/small_run.h"
+#include "train/evaluation.h"
+
+namespace megalith {
+namespace {
+
+// The casts of two steps: of all pipeline stages, by rank 0 of each.
+std::vector<CastLoss> casts_of(int n, const std::string& flags) {
+  const Options o = options_for(n, "--bf16 --prometheus-port 0 --global-batch-size 8 " + flags);
+  std::map<int, std::vector<CastLoss>> of_stage;
+  std::mutex mutex;
+  harness::run_ranks(n, [&](Ranks& ranks) {
+    const auto backend = make_cpu_backend(&ranks);
+    const Mesh mesh = step_spec(o).mesh;
+    const Coord coord = mesh.coord(ranks.rank());
+    const int stage = int(mesh.place(coord, groups::pipeline));
+    const PlannedStep step = plan_step(step_spec(o, stage), *backend);
+    const auto device = backend->make_interpreter(step.plan, coord);
+    ModelState(step, *device, coord).initialise(7);
+    Trainer trainer(step, *device, coord, o.optimizer, make_schedules(o));
+    DataLoader loader(build_datasets(o.data, {.train = 32}).train, rank_loader_config(o, mesh, coord, Split::train, 0));
+    RunState state;
+    std::vector<CastLoss> casts;
+    for (int i = 0; i < 2; ++i) {
+      trainer.start_step(loader, micro_batches(o), state);
+      const StepResult r = trainer.finish_step(state);
+      casts.insert(casts.end(), r.casts.begin(), r.casts.end());
+    }
+    const std::lock_guard lock(mutex);
+    const auto [it, is_first] = of_stage.try_emplace(stage, casts);
+    for (size_t k = 0; k < casts.size() && !is_first; ++k) {  // all ranks of a stage know the sums
+      EXPECT_EQ(it->second.at(k).saturated, casts[k].saturated) << casts[k].layer;
+      EXPECT_EQ(it->second.at(k).underflow, casts[k].underflow) << casts[k].layer;
+      EXPECT_EQ(it->second.at(k).values, casts[k].values) << casts[k].layer;
+    }
+  });
+  std::vector<CastLoss> out;
+  for (const auto& [stage, casts] : of_stage) out.insert(out.end(), casts.begin(), casts.end());
+  return out;
+}
+
+double values_of(std::span<const CastLoss> casts, const std::string& layer, const std::string& kind) {
+  double out = 0;
+  for (const CastLoss& c : casts)
+    if (c.layer == layer && c.kind == kind) out += c.values;
+  return out;
+}
+
+}  // namespace
+
+// Each value counts once under every layout. (Ranks round sums differently, so the shares are only near.)
+TEST(CastValues, every_value_counts_once) {
+  for (const char* recipe : {"--fp8-recipe tensorwise", "--fp8-amax-history-len 2"}) {
+    const std::string fp8 = std::string("--fp8-format hybrid --num-layers 4 ") + recipe;
+    const std::vector<CastLoss> one = casts_of(1, fp8);
+    ASSERT_FALSE(one.empty());
+    for (const char* layout : {"--tensor-model-parallel-size 2", "--tensor-model-parallel-size 2 --sequence-parallel",
+                               "", "--context-parallel-size 2", "--pipeline-model-parallel-size 2",
+                               "--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1"}) {
+      SCOPED_TRACE(fp8 + " " + layout);
+      const std::vector<CastLoss> got = casts_of(2, fp8 + " " + layout);
+      ASSERT_EQ(got.size(), one.size());
+      double lost = 0, wanted = 0;
+      for (const CastLoss& c : one) {
+        EXPECT_EQ(values_of(got, c.layer, c.kind), values_of(one, c.layer, c.kind)) << c.layer << " " << c.kind;
+        wanted += c.underflow;
+      }
+      for (const CastLoss& c : got) lost += c.underflow;
+      EXPECT_GT(wanted, 0);
+      EXPECT_NEAR(lost, wanted, 0.05 * wanted);
+    }
+  }
+}
+
+TEST(CastValues, have_names_by_kind_and_layer) {
+  const std::vector<CastLoss> casts = {{"decoder.layers.0.mlp.linear_fc1.weight", "x", 1, 2, 10},
+                                       {"decoder.layers.0.mlp.linear_fc2.weight", "x", 3, 0, 10},
+                                       {"decoder.layers.12.mlp.linear_fc2.weight", "x", 0, 0, 20},
+                                       {"mtp.layers.0.eh_proj.weight", "dy", 0, 8, 10}};
+  const std::vector<NamedValue> told = cast_values(casts);
+  const auto value = [&](const char* name) {
+    const auto it = std::ranges::find(told, name, &NamedValue::name);
+    return it == told.end() ? -1 : it->value;
+  };
+  EXPECT_EQ(value("fp8_saturated"), 4 / 50.0);
+  EXPECT_EQ(value("fp8_underflow"), 10 / 50.0);
+  EXPECT_EQ(value("fp8_saturated_x"), 4 / 40.0);
+  EXPECT_EQ(value("fp8_underflow_dy"), 0.8);
+  EXPECT_EQ(value("fp8_saturated_x_layer_0"), 4 / 20.0);
+  EXPECT_EQ(value("fp8_saturated_x_layer_12"), 0);
+  EXPECT_EQ(value("fp8_underflow_dy_layer_0"), -1);  // outside the layers
+  EXPECT_EQ(told.size(), 2u * (1 + 2 + 2));
+  EXPECT_TRUE(cast_values({}).empty());
+}
+
+// Without sinks the casts do not count.
+TEST(CastValues, are_counted_where_something_keeps_them) {
+  const auto backend = make_cpu_backend();
+  const auto counted = [&](const std::string& flags) {
+    return plan_step(step_spec(options_for(1, "--bf16 " + flags)), *backend).counts.size();
+  };
+  EXPECT_EQ(counted("--fp8-format hybrid --prometheus-port 0"), 1u);
+  EXPECT_EQ(counted("--fp8-format hybrid --fp8-recipe tensorwise --metrics-file m.jsonl"), 1u);
+  EXPECT_EQ(counted("--fp8-format hybrid"), 0u);
+  EXPECT_EQ(counted("--prometheus-port 0"), 0u);
+}
+
+}  // namespace megalith
