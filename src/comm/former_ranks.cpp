@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <sstream>
+#include <thread>
 
 #include "base/parse_count.h"
 #include "comm/patience.h"
@@ -22,10 +24,13 @@ bool FormerRanks::are_there() const {
   return std::ranges::any_of(pids_, [](pid_t pid) { return kill(pid, 0) == 0 || errno != ESRCH; });
 }
 
+// `is_enough` may call the driver, which has one lock for this and for the end of those processes: so it is seldom
+// called.
 void FormerRanks::wait(const std::function<bool()>& is_enough) const {
   constexpr double kLongest = 60;
-  for (Patience patience(kLongest); are_there() && !(is_enough && is_enough()) && !patience.is_over();)
-    patience.pause();
+  constexpr std::chrono::milliseconds kApart(10);
+  for (const Patience patience(kLongest); are_there() && !(is_enough && is_enough()) && !patience.is_over();)
+    std::this_thread::sleep_for(kApart);
 }
 
 }  // namespace megalith

@@ -89,10 +89,11 @@ class Agent {
 
   void wait() {
     constexpr int kTickMilliseconds = 50;
+    constexpr int kStoppingMilliseconds = 5;  // no signal tells that a rank's first thread has exited
     std::vector<pollfd> all{{signals_.fd(), POLLIN, 0}};
     for (const int fd : ranks_.fds()) all.push_back({fd, POLLIN, 0});
     for (const int fd : controller_->fds()) all.push_back({fd, POLLIN, 0});
-    poll(all.data(), all.size(), kTickMilliseconds);
+    poll(all.data(), all.size(), ranks_.is_stopping() ? kStoppingMilliseconds : kTickMilliseconds);
   }
 
   void take_signal(int signal) {
@@ -110,7 +111,7 @@ class Agent {
     if (order.kind == Order::Kind::stop && order.is_hang)
       for (const std::string& line : ranks_.whereabouts()) say_line(line);
     if (order.kind == Order::Kind::stop && order.leaves) ranks_.tell(SIGTERM);
-    if (order.kind == Order::Kind::stop) ranks_.stop(order.grace, now());
+    if (order.kind == Order::Kind::stop) ranks_.stop(order.grace, now()), ranks_.move_on(now());
     if (order.kind == Order::Kind::finish) code_ = order.code;
   }
 

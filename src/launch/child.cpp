@@ -74,16 +74,26 @@ Child start_child(const ChildCommand& command) {
   return {pid, std::move(out.ours), std::move(err.ours), std::move(line.ours)};
 }
 
-// /proc/PID/stat: "PID (NAME) STATE ... EXIT_CODE".
+// "PID (NAME) STATE ... EXIT_CODE"; the 21st word from STATE on is the size of the memory. It is 0 for a first thread
+// that is the last one to exit: it closes the devices, which takes seconds, and only then becomes a zombie.
+std::optional<int> end_in(const std::string& stat) {
+  constexpr int kSize = 20;
+  const size_t name_end = stat.rfind(") "), last = stat.find_last_of(' ');
+  if (name_end == std::string::npos) return {};
+  std::istringstream words(stat.substr(name_end + 2));
+  std::string state, word;
+  words >> state;
+  for (int i = 0; i < kSize; ++i) words >> word;
+  if (state != "Z" && word != "0") return {};
+  const int status = std::atoi(stat.c_str() + last + 1);
+  return status == 0 ? std::nullopt : std::optional(status);
+}
+
 std::optional<int> end_of(const Child& child) {
   std::ostringstream read;
   read << std::ifstream(fmt::format("/proc/{}/stat", child.pid))
               .rdbuf();  // empty, without an exception, if the process has just ended
-  const std::string text = read.str();
-  const size_t name_end = text.rfind(") "), last = text.find_last_of(' ');
-  if (name_end == std::string::npos || text.compare(name_end + 2, 1, "Z") != 0) return {};
-  const int status = std::atoi(text.c_str() + last + 1);
-  return status == 0 ? std::nullopt : std::optional(status);
+  return end_in(read.str());
 }
 
 void tell_child(const Child& child, int signal) { kill(child.pid, signal); }

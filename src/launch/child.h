@@ -27,9 +27,10 @@ struct Child {
 
 Child start_child(const ChildCommand& command);
 
-// The wait status of a failed process whose first thread has exited while its other threads still exit. Empty if the
-// process runs, if it succeeded, or if the system does not know.
+// The wait status of a failed process whose first thread has exited, or has left the memory, while the system still
+// tears the process down. Empty if the process runs, if it succeeded, or if the system does not know.
 std::optional<int> end_of(const Child& child);
+std::optional<int> end_in(const std::string& stat);  // the same from the text of /proc/PID/stat
 
 void tell_child(const Child& child, int signal);  // the rank
 void kill_all_of(const Child& child);             // also kills all that the child started

@@ -34,7 +34,7 @@ void Controller::lost(int node, double now) {
   for (int r = n.first_rank; r < n.first_rank + n.started; ++r)
     if (std::ranges::none_of(exits_, [&](const Exit& e) { return e.rank == r; }))
       exits_.push_back({.rank = r, .is_brought_down = true, .host = n.host});
-  stop(now);
+  stop(now, rules_.grace_seconds);
 }
 
 void Controller::tick(double now) {
@@ -77,24 +77,21 @@ void Controller::exited(const Exit& e, double now) {
   const Meaning m = meaning_of(e);
   // Ranks that were asked to stop may still be saving, so they are not killed.
   const bool leaves = m == Meaning::done || m == Meaning::requeue || (told_ != 0 && m == Meaning::killed);
-  if (!leaves) stop(now);
+  if (!leaves) stop(now, e.signal != 0 ? rules_.kill_grace_seconds : rules_.grace_seconds);
 }
 
 // Not before the first step: the time of a start is unknown.
 void Controller::look_for_hang(double now) {
   if (rules_.hang_seconds <= 0 || !has_stepped_ || now - moved_ <= rules_.hang_seconds) return;
   hangs_ = true;
-  stop(now, true);
+  stop(now, 0, true);
 }
 
-void Controller::stop(double now, bool is_hang) {
+void Controller::stop(double now, double grace_seconds, bool is_hang) {
   if (state_ != State::running) return;
   state_ = State::stopping;
   fault_ = now;
-  order_all({.kind = Order::Kind::stop,
-             .generation = generation_,
-             .grace = is_hang ? 0 : rules_.grace_seconds,
-             .is_hang = is_hang});
+  order_all({.kind = Order::Kind::stop, .generation = generation_, .grace = grace_seconds, .is_hang = is_hang});
 }
 
 bool Controller::all_exited() const { return int(exits_.size()) >= world_; }

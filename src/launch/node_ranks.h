@@ -32,6 +32,7 @@ class NodeRanks {
   void give_back_snapshots() { snapshots_.give_back(); }  // after kill_all()
   std::vector<std::string> whereabouts() const;           // a line for each rank
 
+  bool is_stopping() const { return kill_all_.has_value() && !running_.empty(); }
   bool is_empty() const { return running_.empty() && standby_.empty() && leaving_.empty(); }
   std::vector<int> fds() const;  // descriptors whose input must wake the agent
 

@@ -96,7 +96,7 @@ TEST(Controller, StartsAgainWhenARankIsKilled) {
   const auto orders = n.tick();
   ASSERT_EQ(orders.size(), 1u);
   EXPECT_EQ(orders[0].second.kind, Order::Kind::stop);
-  EXPECT_EQ(orders[0].second.grace, 2);
+  EXPECT_EQ(orders[0].second.grace, 0.2) << "the others know no better cause";
   EXPECT_EQ(n.starts(), 1) << "the other rank is still there";
   n.ends({.rank = 0, .code = 75, .iteration = 5});
   n.tick();

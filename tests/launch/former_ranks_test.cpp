@@ -63,6 +63,24 @@ TEST(FormerRanks, EndByACode) {
   waitpid(pid, nullptr, 0);
 }
 
+// As the kernel tells them: of a process that runs, of a zombie, and of one whose first thread is the last to exit.
+TEST(FormerRanks, HaveEndedOnceTheirMemoryIsLeft) {
+  const auto told = [](const char* state, int size, int code) {
+    return end_in(
+        fmt::format("4711 (a) b) {} 1 4711 4711 0 -1 4194560 9 0 0 0 1 2 0 0 20 0 9 0 300 {} 77 184467 1 1 0 "
+                    "0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 {}\n",
+                    state, size, code));
+  };
+  EXPECT_FALSE(told("R", 1 << 20, 0));
+  EXPECT_FALSE(told("R", 1 << 20, 9)) << "it was killed, and has not noticed";
+  EXPECT_FALSE(told("T", 1 << 20, 19));
+  EXPECT_EQ(told("Z", 0, 9), 9);
+  EXPECT_EQ(told("D", 0, 9), 9);
+  EXPECT_EQ(told("R", 0, 75 << 8), 75 << 8);
+  EXPECT_FALSE(told("D", 0, 0)) << "other threads may go on";
+  EXPECT_FALSE(end_in(""));
+}
+
 // Only its first thread has exited: the process still runs.
 TEST(FormerRanks, AreNotThoseWhoseOtherThreadsGoOn) {
   const pid_t pid = fork();
