@@ -1,10 +1,10 @@
 #include "resume/run_begin.h"
 
-#include <chrono>
 #include <exception>
 #include <filesystem>
 
 #include "base/canonical_path.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "ckpt/native/checkpoint_layout.h"
 #include "comm/on_all_ranks.h"
@@ -40,6 +40,8 @@ std::string damage(Ranks& ranks, const RunStart& start, ModelState& model) {
   return {};
 }
 
+void say_read(double began) { log::say("  this rank read its state in {:.3f} s", steady_seconds() - began); }
+
 }  // namespace
 
 RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damaged, ComparedSnapshots* ahead) {
@@ -73,9 +75,17 @@ RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damag
   return opened(options, ranks, {.non_persistent = non_persistent});
 }
 
-RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelState& model) {
-  const auto began = std::chrono::steady_clock::now();
-  for (Damaged known;;) {
+bool fill_ahead(Ranks& ranks, const RunStart& start, ModelState& model) {
+  if (!start.snapshot()) return false;
+  const double began = steady_seconds();
+  if (!damage(ranks, start, model).empty()) return false;
+  say_read(began);
+  return true;
+}
+
+RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelState& model, bool is_filled) {
+  const double began = steady_seconds();
+  for (Damaged known; !is_filled;) {
     const std::string problem = damage(ranks, start, model);
     if (problem.empty()) break;
     const TrainConfig& t = options.train;
@@ -94,10 +104,7 @@ RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelS
   });
   start.say_filled();
   start.let_go();
-  if (start.iteration()) {
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began;
-    log::say("  this rank read its state in {:.3f} s", passed.count());
-  }
+  if (start.iteration() && !is_filled) say_read(began);
   return start;
 }
 

@@ -14,8 +14,12 @@ struct Damaged {
 RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damaged = {},
                       ComparedSnapshots* ahead = nullptr);
 
+// Collective: reads a snapshot into the model before its device has memory for the plan (plan/deferred_memory.h).
+// False: there is none, or it is damaged, so the model has no state yet.
+bool fill_ahead(Ranks& ranks, const RunStart& start, ModelState& model);
+
 // Collective: loads the model from the start. If a rank finds damage, all ranks use an older checkpoint, with a
-// warning that says why. Returns the start that was loaded.
-RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelState& model);
+// warning that says why. Returns the start that was loaded. `is_filled`: fill_ahead() has read the state.
+RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelState& model, bool is_filled = false);
 
 }  // namespace megalith

@@ -80,10 +80,11 @@ void connect_ranks(const PlannedStep& step, const Backend& backend, Ranks& ranks
   backend.connect(step.plan, coord, links_of(step, coord));
 }
 
-Opened open_run(const Options& o, const Backend& backend, Ranks& ranks, const StartAhead& ahead,
-                std::optional<PlannedStep> planned) {
+Opened open_run(const Options& o, const Backend& backend, Ranks& ranks, const StartAhead& ahead, PreparedRun prepared) {
   std::optional<RunStart> start;
-  PlannedStep step;
+  const bool is_prepared = prepared.step != nullptr;
+  if (!is_prepared) prepared.step = std::make_unique<PlannedStep>();
+  PlannedStep& step = *prepared.step;
   const auto need = [&] { return memory_need(o, step, backend, start->resumes()); };
   SavePlaces places;
   on_all_ranks(ranks, [&] {
@@ -93,8 +94,10 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks, const St
   });
   start = choose_start(o, ranks, {}, ahead.compared);
   say_age(o, "the checkpoint to start from is chosen", ahead.began);
+  const bool is_filled = read_ahead(prepared, *start, ranks);
+  if (is_filled) say_age(o, "the state is read, beside the end of the former ranks", ahead.began);
   on_all_ranks(ranks, [&] {
-    step = planned ? std::move(*planned) : plan_step(step_spec(o, stage_of(o, ranks)), backend);
+    if (!is_prepared) step = plan_step(step_spec(o, stage_of(o, ranks)), backend);
     if (ahead.find_room) {
       ahead.find_room(step.plan.arena_bytes);
       say_age(o, "the device has enough free memory", ahead.began);
@@ -122,7 +125,15 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks, const St
     if (!o.train.dry_run) check_host_memory(total, available_host_bytes() / ranks.place().local_size);
   });
   say_plan(o, step, total, *start, backend, ranks);
-  return {std::move(*start), std::move(step), asked, std::move(datasets), total, std::move(places), ahead.began};
+  return {.start = std::move(*start),
+          .step = std::move(prepared.step),
+          .interpreter = std::move(prepared.interpreter),
+          .is_filled = is_filled,
+          .asked = asked,
+          .datasets = std::move(datasets),
+          .need = total,
+          .places = std::move(places),
+          .began = ahead.began};
 }
 
 }  // namespace megalith

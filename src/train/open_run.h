@@ -7,15 +7,17 @@
 #include "resume/checkpointing.h"
 #include "resume/save_place.h"
 #include "settings/options.h"
-#include "step/step.h"
+#include "train/prepared_run.h"
 #include "train/start_ahead.h"
 
 namespace megalith {
 
 struct Opened {
   RunStart start;
-  PlannedStep step;
-  SampleCounts asked;  // number of samples of the datasets
+  std::unique_ptr<PlannedStep> step;
+  std::unique_ptr<Interpreter> interpreter;  // of a rank that was on standby; its memory is still deferred
+  bool is_filled = false;                    // it has the start's state
+  SampleCounts asked;                        // number of samples of the datasets
   Datasets datasets;
   MemoryNeed need;
   SavePlaces places;  // the directories that the run saves into
@@ -23,9 +25,9 @@ struct Opened {
 };
 
 // All ranks call it. Prints the plan report. Error, on all ranks, if a rank finds a mistake in sizes, memory, data,
-// the save directory or the checkpoint. `planned`: the step of a rank that was on standby.
+// the save directory or the checkpoint. `prepared`: by a rank that was on standby.
 Opened open_run(const Options& options, const Backend& backend, Ranks& ranks, const StartAhead& ahead = {},
-                std::optional<PlannedStep> planned = {});
+                PreparedRun prepared = {});
 
 // All ranks call it.
 void connect_ranks(const PlannedStep& step, const Backend& backend, Ranks& ranks);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "observe/memory_use.h"
 #include "observe/peak_flops.h"
+#include "plan/deferred_memory.h"
 #include "settings/precision.h"
 #include "train/start_age.h"
 
@@ -22,13 +23,14 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       ledger_(ranks.rank() == 0 && !t_.skip_train ? t_.save : "", o_.stack, start_clock(run.began)),
       began_(run.began),
       need_(run.need),
-      step_(std::move(run.step)),
+      planned_(std::move(run.step)),
+      step_(*planned_),
       coord_(coord_of(step_.plan, ranks)),
-      interpreter_(backend.make_interpreter(step_.plan, coord_)),
+      interpreter_(ready_interpreter(std::move(run.interpreter))),
       faults_(t_.inject, ranks.rank(), {step_.plan, coord_, *interpreter_}),
       in_step_(interpreter_->watch(nullptr)),
       model_(step_, *interpreter_, coord_),
-      start_(loaded(std::move(run.start))),
+      start_(loaded(std::move(run.start), run.is_filled)),
       sizes_(o_),
       schedules_(start_.schedules()),
       trainer_(step_, *interpreter_, coord_, o_.optimizer, schedules_),
@@ -68,10 +70,16 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
   interpreter_->tell_reductions([endpoint](double s) { endpoint->observe("nccl:allreduce_seconds", s); });
 }
 
-RunStart TrainingRun::loaded(RunStart start) {
+std::unique_ptr<Interpreter> TrainingRun::ready_interpreter(std::unique_ptr<Interpreter> deferred) const {
+  if (!deferred) return backend_.make_interpreter(step_.plan, coord_);
+  dynamic_cast<DeferredMemory&>(*deferred).take_memory();
+  return deferred;
+}
+
+RunStart TrainingRun::loaded(RunStart start, bool is_filled) {
   say_age(o_, "data and interpreter are ready", began_);
   ledger_.enter(TimeState::load);
-  RunStart filled = fill_model(o_, ranks_, std::move(start), model_);
+  RunStart filled = fill_model(o_, ranks_, std::move(start), model_, is_filled);
   ledger_.enter(TimeState::init);
   say_age(o_, "the state is loaded", began_);
   return filled;

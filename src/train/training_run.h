@@ -67,7 +67,9 @@ class TrainingRun {
   void resume();
   void validate(const std::function<void()>& f);
   void save_apart(const std::function<void()>& f);
-  RunStart loaded(RunStart start);
+  // Takes the memory of an interpreter that has none yet, or makes one.
+  std::unique_ptr<Interpreter> ready_interpreter(std::unique_ptr<Interpreter> deferred) const;
+  RunStart loaded(RunStart start, bool is_filled);
   void say_times(const std::string& block) const;
   void timed(const std::string& name, const std::function<void()>& f);
   void profile(bool on);
@@ -112,7 +114,8 @@ class TrainingRun {
   Ledger ledger_;
   const double began_;  // StartAhead::began
   MemoryNeed need_;
-  PlannedStep step_;
+  const std::unique_ptr<PlannedStep> planned_;
+  PlannedStep& step_;
   Coord coord_;
   std::unique_ptr<Interpreter> interpreter_;
   Faults faults_;

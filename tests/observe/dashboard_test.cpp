@@ -103,8 +103,8 @@ TEST(Dashboard, ShowsThePlansPeaks) {
   const auto backend = make_cpu_backend();
   const auto ranks = join(Place{});
   Opened run = open_run(o, *backend, *ranks);
-  const PhaseMemory plan = phase_memory(run.step.plan);
-  const i64 arena = run.step.plan.arena_bytes;
+  const PhaseMemory plan = phase_memory(run.step->plan);
+  const i64 arena = run.step->plan.arena_bytes;
   TrainingRun(o, *backend, *ranks, std::move(run), endpoint.get()).train();
   testing::internal::GetCapturedStdout();
   const std::string scrape = http_get(endpoint->port(), "/metrics");

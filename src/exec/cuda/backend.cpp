@@ -8,6 +8,7 @@
 #include "exec/cuda/draw.h"
 #include "exec/cuda/executor.h"
 #include "exec/cuda/fill_ring.h"
+#include "exec/cuda/held_parts.h"
 #include "exec/cuda/host_copies.h"
 #include "exec/cuda/leaf_hash.h"
 #include "exec/cuda/requests.h"
@@ -15,6 +16,7 @@
 #include "exec/cuda/tell_facts.h"
 #include "exec/cuda/transfers.h"
 #include "facts/tells_facts.h"
+#include "plan/deferred_memory.h"
 #include "plan/filled_writes.h"
 #include "plan/host_memory_ahead.h"
 #include "plan/leaf_hash.h"
@@ -23,10 +25,17 @@ namespace megalith {
 
 namespace {
 
-class CudaInterpreter final : public Interpreter, public HostMemoryAhead, public FilledWrites, public HashesLeaves {
+class CudaInterpreter final : public Interpreter,
+                              public HostMemoryAhead,
+                              public FilledWrites,
+                              public HashesLeaves,
+                              public DeferredMemory {
  public:
-  CudaInterpreter(const Plan& plan, const Coord& coord, cuda::Device& device, const cuda::Peers* peers)
-      : executor_(plan, coord, device, peers),
+  // `held_bytes`: of a deferred one, which writes there what it holds.
+  CudaInterpreter(const Plan& plan, const Coord& coord, cuda::Device& device, const cuda::Peers* peers,
+                  i64* held_bytes = nullptr)
+      : executor_(plan, coord, device, peers, held_bytes != nullptr),
+        held_bytes_(held_bytes),
         staging_(device.stream()),
         fills_(device.stream()),
         copies_(device.stream()),
@@ -54,7 +63,7 @@ class CudaInterpreter final : public Interpreter, public HostMemoryAhead, public
   }
   void write_part(const Leaf& leaf, i64 begin, std::span<const std::byte> data) override {
     if (std::byte* seen = host_view(leaf)) return void(std::memcpy(seen + begin, data.data(), data.size()));
-    staging_.write(executor_.leaf(leaf) + begin, data.data(), i64(data.size()));
+    staging_.write(place(leaf, begin, i64(data.size())), data.data(), i64(data.size()));
   }
   void read_part(const Leaf& leaf, i64 begin, std::span<std::byte> out) override {
     if (const std::byte* seen = host_view(leaf)) return void(std::memcpy(out.data(), seen + begin, out.size()));
@@ -62,7 +71,28 @@ class CudaInterpreter final : public Interpreter, public HostMemoryAhead, public
   }
   void fill_part(const Leaf& leaf, i64 begin, i64 bytes, const Put& put) override {
     if (std::byte* seen = host_view(leaf)) return put(seen + begin);
-    fills_.write(executor_.leaf(leaf) + begin, bytes, put);
+    fills_.write(place(leaf, begin, bytes), bytes, put);
+  }
+  bool hold(std::span<const Part> parts) override {
+    constexpr i64 kSpare = i64{1} << 30;  // for code of kernels that run for the first time
+    cuda::Device& device = executor_.device();
+    const i64 bytes = cuda::HeldParts::bytes_of(parts), free = device.free_bytes();
+    const i64 own = executor_.plan().arena_bytes + kSpare;
+    if (bytes + kSpare > free || bytes + own > device.total_bytes()) return false;
+    try {
+      held_.emplace(device, parts);
+    } catch (const Error&) {
+      return false;
+    }
+    *held_bytes_ = held_->bytes();
+    fills_.allocate();
+    return true;
+  }
+  void let_go() override { held_.reset(), *held_bytes_ = 0; }
+  void take_memory() override {
+    executor_.take_memory();
+    if (held_) held_->move_to(executor_.arena());
+    let_go();
   }
   std::byte* host_memory(i64 bytes) override { return copies_.memory(bytes); }
   bool is_host_memory_ready(double seconds) const override { return copies_.is_memory_ready(seconds); }
@@ -134,7 +164,15 @@ class CudaInterpreter final : public Interpreter, public HostMemoryAhead, public
     const Program& p = executor_.plan().programs[program];
     return p.buffers[p.outputs.at(output)];
   }
+  // Of bytes to write: while there is no arena, in what is held for it.
+  std::byte* place(const Leaf& leaf, i64 begin, i64 bytes) {
+    if (executor_.has_memory()) return executor_.leaf(leaf) + begin;
+    check(held_.has_value(), "leaf {} has no memory yet", leaf.name);
+    return held_->at(leaf, begin, bytes);
+  }
   cuda::Executor executor_;
+  std::optional<cuda::HeldParts> held_;
+  i64* held_bytes_;
   cuda::Staging staging_;
   cuda::FillRing fills_;
   cuda::HostCopies copies_;
@@ -144,7 +182,7 @@ class CudaInterpreter final : public Interpreter, public HostMemoryAhead, public
   std::vector<double> scalars_;
 };
 
-class CudaBackend final : public Backend, public TellsFacts {
+class CudaBackend final : public Backend, public TellsFacts, public DefersMemory {
  public:
   explicit CudaBackend(const CudaOptions& o) : device_(ordinal(o), o.gemm_cache), is_shared_(o.is_shared) {
     if (!o.ranks || o.ranks->size() == 1) return;
@@ -160,7 +198,7 @@ class CudaBackend final : public Backend, public TellsFacts {
   // Memory of the context and the libraries on the GPU; kernels' code is loaded at first use.
   i64 fixed_bytes() const override {
     device_.blas(), device_.dnn();
-    return (device_.total_bytes() - device_.free_bytes()) * (is_shared_ ? 2 : 1);
+    return (device_.total_bytes() - device_.free_bytes() - held_bytes_) * (is_shared_ ? 2 : 1);
   }
   i64 available_bytes() const override { return device_.total_bytes(); }
   i64 peak_bytes() const override { return device_.total_bytes() - device_.free_bytes(); }
@@ -181,6 +219,11 @@ class CudaBackend final : public Backend, public TellsFacts {
     connect(plan, coord, {});
     return std::make_unique<CudaInterpreter>(plan, coord, device_, peers_ ? &*peers_ : nullptr);
   }
+  std::unique_ptr<Interpreter> make_deferred(const Plan& plan, const Coord& coord) const override {
+    if (plan.host_bytes > 0) return nullptr;
+    connect(plan, coord, {});
+    return std::make_unique<CudaInterpreter>(plan, coord, device_, peers_ ? &*peers_ : nullptr, &held_bytes_);
+  }
 
  private:
   static int ordinal(const CudaOptions& o) {
@@ -194,6 +237,7 @@ class CudaBackend final : public Backend, public TellsFacts {
   }
 
   mutable cuda::Device device_;
+  mutable i64 held_bytes_ = 0;  // of the state, beside the plan's memory for a while
   const bool is_shared_;
   // For several ranks. Members below use those above.
   std::unique_ptr<cuda::Comms> comms_;

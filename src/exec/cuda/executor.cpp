@@ -18,16 +18,23 @@ i64 workspace_bytes(Device& device, const Graph& g, const Node& n) {
   return prepare_any(n.op, context).workspace;
 }
 
-Executor::Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers)
+Executor::Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers, bool is_deferred)
     : plan_(plan), coord_(coord), device_(device), peers_(peers) {
-  const i64 bytes = std::max<i64>(plan.arena_bytes, 1);
+  for (const Program& p : plan_.programs) prepare(p), doing_.push_back("program " + p.name);
+  find_waits();
+  if (!is_deferred) take_memory();
+}
+
+void Executor::take_memory() {
+  const i64 bytes = std::max<i64>(plan_.arena_bytes, 1);
   arena_ = try_device_memory(bytes);
   check(arena_ != nullptr,
         "cannot allocate the plan's {} bytes on {}, {} are free: use a smaller --micro-batch-size or model",
-        plan.arena_bytes, device.name(), device.free_bytes());
-  host_ = zeroed_pinned(plan.host_bytes);
-  prepare_alike();
-  check_cuda(cudaMemsetAsync(arena_.get(), 0, size_t(bytes), device.stream()), "zeroing the arena");
+        plan_.arena_bytes, device_.name(), device_.free_bytes());
+  host_ = zeroed_pinned(plan_.host_bytes);
+  place_steps();
+  tune_alike();
+  check_cuda(cudaMemsetAsync(arena_.get(), 0, size_t(bytes), device_.stream()), "zeroing the arena");
 }
 
 Executor::~Executor() {
@@ -46,15 +53,10 @@ void Executor::drop_graphs() {
 Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
   Step s;
   KernelContext context{plan_.mesh, coord_, {}, {}, device_, peers_ ? &peers_->comms : nullptr, to_string(in.origin)};
-  const auto place = [&](const std::vector<int>& buffers, std::vector<Type>& types, std::vector<std::byte*>& places,
-                         std::vector<i64>& strides) {
-    for (int b : buffers) {
-      types.push_back(p.buffers[b].type);
-      places.push_back(at(p.buffers[b])), strides.push_back(plan_.slot_stride(p.buffers[b]));
-    }
+  const auto take = [&](const std::vector<int>& buffers, std::vector<Type>& types, std::vector<i64>& strides) {
+    for (int b : buffers) types.push_back(p.buffers[b].type), strides.push_back(plan_.slot_stride(p.buffers[b]));
   };
-  place(in.ins, context.ins, s.ins, s.in_strides), place(in.outs, context.outs, s.outs, s.out_strides);
-  s.workspace = arena_.get() + in.workspace;
+  take(in.ins, context.ins, s.in_strides), take(in.outs, context.outs, s.out_strides);
   s.first_only = !is_carried_out(in.op, false);
   s.kernel = prepare_any(in.op, context);
   check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}", in.op.name(),
@@ -68,24 +70,35 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
   return s;
 }
 
-void Executor::prepare_all() {
-  for (const Program& p : plan_.programs) prepare(p), doing_.push_back("program " + p.name);
-  find_waits();
+// The addresses of buffers, once there is memory.
+void Executor::place_steps() {
+  for (size_t k = 0; k < programs_.size(); ++k) {
+    const Program& p = plan_.programs[k];
+    for (size_t i = 0; i < p.instructions.size(); ++i) {
+      Step& s = programs_[k].steps[i];
+      for (int b : p.instructions[i].ins) s.ins.push_back(at(p.buffers[b]));
+      for (int b : p.instructions[i].outs) s.outs.push_back(at(p.buffers[b]));
+      s.workspace = arena_.get() + p.instructions[i].workspace;
+    }
+  }
+}
+
+void Executor::tune_all() {
   for (Captured& p : programs_)
     for (const Step& s : p.steps)
       if (s.kernel.tune) s.kernel.tune({s.ins, s.outs, s.workspace, true, device_.stream()});
 }
 
 // Ranks with the same plan use the same algorithms: those that the first of them chooses.
-void Executor::prepare_alike() {
-  if (!peers_) return prepare_all();
+void Executor::tune_alike() {
+  if (!peers_) return tune_all();
   const Coord first = plan_.mesh.at(coord_, groups::stage, 0);
-  if (first == coord_) prepare_all();
+  if (first == coord_) tune_all();
   const std::vector<std::string> choices =
       peers_->ranks.all_gather(first == coord_ ? device_.gemm_choices().text() : "");
   if (first == coord_) return;
   device_.gemm_choices().take(choices.at(size_t(plan_.mesh.rank(first))));
-  prepare_all();
+  tune_all();
 }
 
 void Executor::prepare(const Program& p) {

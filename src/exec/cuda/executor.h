@@ -26,12 +26,18 @@ i64 workspace_bytes(Device& device, const Graph& g, const Node& n);
 
 class Executor {
  public:
-  // Allocates the arena, chooses algorithms, zeroes the arena. Error if allocation fails. `peers`: null without other
-  // ranks. The communicators that the plan needs must exist. All ranks construct their executors at the same time.
-  Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers = nullptr);
+  // Prepares kernels, and allocates memory unless it `is_deferred`. `peers`: null without other ranks. The communicators
+  // that the plan needs must exist. All ranks construct their executors at the same time.
+  Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers = nullptr,
+           bool is_deferred = false);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
+
+  // Allocates the arena, chooses algorithms, zeroes the arena. Error if allocation fails. All ranks call it once, at the
+  // same time, before the functions below.
+  void take_memory();
+  bool has_memory() const { return arena_ != nullptr; }
 
   // Enqueues a program on the device's stream. `first`: the first micro-batch of a step. `slot`: the copy of leaves
   // that have several.
@@ -59,6 +65,7 @@ class Executor {
   // launch of a small kernel takes longer than the kernel. A lane's work counts at its Wait.
   std::vector<double> time_instructions(int program);
 
+  std::byte* arena() { return arena_.get(); }
   std::byte* leaf(const Leaf& leaf, int slot = 0) {
     return (leaf.host ? host_.get() : arena_.get()) + leaf.offset + slot * leaf.stride();
   }
@@ -88,9 +95,10 @@ class Executor {
     std::map<std::tuple<bool, int, size_t>, cudaGraphExec_t> graphs;  // by `first`, slot and first step
   };
   Step make_step(const Program& p, const Instruction& in);
-  void prepare_alike();
-  void prepare_all();
   void prepare(const Program& p);
+  void place_steps();
+  void tune_all();
+  void tune_alike();
   void find_waits();
   Step& step_at(InstructionPlace o) { return programs_[size_t(o.program)].steps[size_t(o.instruction)]; }
   void enqueue(const Step& step, bool first, int slot);

@@ -18,15 +18,23 @@ FillRing::~FillRing() {
 }
 
 // The memory is allocated at the first write, because only a run that resumes from a snapshot needs it.
+void FillRing::allocate_once() {
+  if (pinned_) return;
+  for (cudaEvent_t& e : done_)
+    if (!e) check_cuda(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "making an event");
+  check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&pinned_), size_t(kBytes), cudaHostAllocDefault),
+             "allocating pinned memory");
+  for (int i = 0; i < kRooms; ++i) rooms_.push_back(i);
+}
+
+void FillRing::allocate() {
+  const std::lock_guard turn(turn_);
+  allocate_once();
+}
+
 int FillRing::take_room() {
   std::unique_lock turn(turn_);
-  if (!pinned_) {
-    for (cudaEvent_t& e : done_)
-      if (!e) check_cuda(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "making an event");
-    check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&pinned_), size_t(kBytes), cudaHostAllocDefault),
-               "allocating pinned memory");
-    for (int i = 0; i < kRooms; ++i) rooms_.push_back(i);
-  }
+  allocate_once();
   freed_.wait(turn, [this] { return !rooms_.empty(); });
   const int room = rooms_.front();
   rooms_.pop_front();

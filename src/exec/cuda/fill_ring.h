@@ -21,6 +21,7 @@ class FillRing {
   FillRing(const FillRing&) = delete;
   FillRing& operator=(const FillRing&) = delete;
 
+  void allocate();  // the pinned memory; without this call the first write allocates it
   // At most kRoomBytes; waits for a room. If `put` throws, nothing is written. What several threads write at a time is
   // enqueued when the last of them returns.
   void write(std::byte* device, i64 bytes, const FilledWrites::Put& put);
@@ -31,6 +32,7 @@ class FillRing {
     std::byte* device;
     i64 bytes;
   };
+  void allocate_once();  // with turn_ held
   int take_room();
   void enqueue(const Filled& filled);
   void give_back(int room, bool is_last);
