@@ -26,16 +26,16 @@ i64 workspace_bytes(Device& device, const Graph& g, const Node& n);
 
 class Executor {
  public:
-  // Prepares kernels, and allocates memory unless it `is_deferred`. `peers`: null without other ranks. The communicators
-  // that the plan needs must exist. All ranks construct their executors at the same time.
+  // Prepares kernels, and allocates memory unless it `is_deferred`. `peers`: null without other ranks. The
+  // communicators that the plan needs must exist. All ranks construct their executors at the same time.
   Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers = nullptr,
            bool is_deferred = false);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Allocates the arena, chooses algorithms, zeroes the arena. Error if allocation fails. All ranks call it once, at the
-  // same time, before the functions below.
+  // Allocates the arena, chooses algorithms, zeroes the arena. Error if allocation fails. All ranks call it once, at
+  // the same time, before the functions below.
   void take_memory();
   bool has_memory() const { return arena_ != nullptr; }
 
