@@ -20,7 +20,8 @@ PEAK = 312e12  # flop/s of an A100 in bf16, by its data sheet
 VOCABULARY = 51200
 NODE = 8  # GPUs
 DRAWS = 16
-# Name, the value that data sheets suggest, and how far from it a fit may go (one standard deviation of the logarithm).
+# Name, the value that data sheets suggest, and how far from it a fit may go (one standard deviation of the logarithm). vTrain's
+# configurations say 800 Gb/s of a node's network.
 CONSTANTS = [
     ("share of the peak in products", 0.7, 0.2),
     ("size at which a product is half as fast", 100, 0.7),
@@ -28,7 +29,7 @@ CONSTANTS = [
     ("seconds to launch a layer", 3e-3, 0.5),
     ("more launches of a softmax that is not fused", 0.5, 0.5),
     ("bytes/s of NVLink", 230e9, 0.5),
-    ("bytes/s of a network card", 25e9, 0.7),
+    ("bytes/s of a node's network, for each GPU", 12.5e9, 0.7),
     ("bytes/s of the update", 1e12, 0.5),
     ("exposed share of gradients' all-reduces", 1.0, 0.7),
     ("sharpness of the maximum of kernels and launches", 1.0, 0.7),
@@ -75,7 +76,8 @@ def seconds(x, constants):
     stage = x["layers"] / pp * layer
     head = 3 * product(tokens, VOCABULARY / tp, h) + 14 * tokens * VOCABULARY / tp / memory
     is_far = x["n"] > NODE
-    message = np.where(pp > 1, 2 * tokens * h / np.where(is_far, card, nvlink), 0)
+    # A rank sends its part of a message to the next stage. Tensor-parallel ranks gather the parts there.
+    message = np.where(pp > 1, 2 * tokens * h / tp / np.where(is_far, card, nvlink) + 2 * tokens * h * (tp - 1) / tp / nvlink, 0)
     step = micro_batches * (stage + head + message) + (pp - 1) * (stage + 2 * message)
     weights = (12 * x["layers"] / pp * h ** 2 + VOCABULARY * h) / tp
     inside = np.clip(NODE / tp, 1, dp)  # ranks of a data-parallel group on one node: each has a network card
