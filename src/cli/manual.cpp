@@ -1,6 +1,7 @@
 // The manual page, from the table of commands and their flags.
 #include <set>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/commands.h"

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <set>
 
+#include "plan/unverified.h"
+
 namespace megalith {
 
 const Leaf* Plan::find_leaf(const std::string& name) const {
@@ -157,6 +159,13 @@ void verify(const Plan& plan) {
               plan.leaves[a].offset + plan.leaves[a].stride() * plan.leaves[a].slots <= plan.leaves[a + 1].offset,
           "plan: leaf {} overlaps leaf {}", plan.leaves[a].name, plan.leaves[a + 1].name);
   for (const Program& p : plan.programs) verify(plan, p);
+}
+
+Plan plan_memory(const Mesh& mesh, const std::vector<ProgramSpec>& programs,
+                 const std::function<i64(const Graph&, const Node&)>& workspace) {
+  Plan plan = plan_memory_unverified(mesh, programs, workspace);
+  verify(plan);
+  return plan;
 }
 
 }  // namespace megalith

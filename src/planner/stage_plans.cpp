@@ -6,12 +6,14 @@
 
 namespace megalith {
 
-StagePlans::StagePlans(const Options& options, const Backend& backend, const PlannedStep* own, int own_stage)
+StagePlans::StagePlans(const Options& options, const Backend& backend, const PlannedStep* own, int own_stage,
+                       bool verifies)
     : options_(options), backend_(backend) {
   const int stages = int(options.parallel.stages());
   mixtures_ = options.model.moe.pattern(options.model.num_layers);
   for (int stage = 0; stage < stages; ++stage) {
     specs_.push_back(step_spec(options, stage));
+    if (!verifies) specs_.back().passes_off.insert("verify");
     kinds_.push_back(kind_of(stage));
   }
   if (own) plans_[kinds_.at(size_t(own_stage))] = own;

@@ -14,8 +14,10 @@ namespace megalith {
 // for first. Without a pipeline there is one stage.
 class StagePlans {
  public:
-  // `own`: the existing plan of stage `own_stage`.
-  StagePlans(const Options& options, const Backend& backend, const PlannedStep* own = nullptr, int own_stage = 0);
+  // `own`: the existing plan of stage `own_stage`. `verifies`: each pass; a search need not, as
+  // the run itself does.
+  StagePlans(const Options& options, const Backend& backend, const PlannedStep* own = nullptr, int own_stage = 0,
+             bool verifies = true);
 
   const Options& options() const { return options_; }
   const Backend& backend() const { return backend_; }

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "base/in_parallel.h"
-#include "exec/sim/facts_clock.h"
 #include "exec/sim/paper_backend.h"
 #include "exec/sim/simulator.h"
 #include "graph/relayout_op.h"
@@ -68,7 +67,8 @@ void add_parameters(const PlannedStep& step, BlockCost& out) {
 
 }  // namespace
 
-BlockCosts::BlockCosts(const Options& base, const DeviceFacts& facts) : base_(base), facts_(facts) {
+BlockCosts::BlockCosts(const Options& base, const DeviceFacts& facts)
+    : base_(base), facts_(std::make_shared<const DeviceFacts>(facts)), clock_(*facts_) {
   const i64 layers = base.model.num_layers;
   const std::vector<bool> mixtures = base.model.moe.pattern(layers);
   std::map<bool, int> first;
@@ -176,15 +176,15 @@ BlockCost BlockCosts::plan(const Options& o, int block, bool zero_bubble, int co
   pipeline.schedule = {.stages = stages, .micro_batches = stages, .split_weights = zero_bubble};
   staged.parallel.pipeline_model_parallel_size = stages, staged.parallel.world_size *= stages;
   spec.mesh = mesh_of(staged.parallel, staged.model), spec.evaluate = false;
-  const std::unique_ptr<sim::PaperBackend> backend = sim::make_paper_backend(facts_);
+  spec.passes_off.insert("verify");  // the run itself verifies its plan
+  const std::unique_ptr<sim::PaperBackend> backend = sim::make_shared_paper_backend(facts_);
   const PlannedStep step = plan_step(spec, *backend);
-  const sim::FactsClock clock(facts_);
   BlockCost out;
-  const Ran forward = ran(step.plan, "forward", clock), backward = ran(step.plan, "backward", clock),
-            weights = ran(step.plan, "weights", clock), update = ran(step.plan, "update", clock);
+  const Ran forward = ran(step.plan, "forward", clock_), backward = ran(step.plan, "backward", clock_),
+            weights = ran(step.plan, "weights", clock_), update = ran(step.plan, "update", clock_);
   out.forward = forward.seconds, out.backward = backward.seconds, out.weights = weights.seconds;
   out.update = std::max(0.0, update.seconds - update.transfers);
-  out.hideable = tensor_transfers(step.plan, "backward", clock);
+  out.hideable = tensor_transfers(step.plan, "backward", clock_);
   add_parameters(step, out);
   for (const Leaf& l : step.plan.leaves)
     if (l.role == Role::kept && !l.host) out.kept += double(l.bytes);

@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "facts/device_facts.h"
+#include "exec/sim/facts_clock.h"
 #include "search/choice.h"
 
 namespace megalith::search {
@@ -40,6 +40,7 @@ class BlockCosts {
   // The index that stands for all blocks of this one's kind.
   int kind(int block) const { return kinds_.at(size_t(block)); }
   int blocks() const { return int(kinds_.size()); }
+  const sim::FactsClock& clock() const { return clock_; }
 
  private:
   using Block = std::pair<Choice, int>;  // the parts of a choice that the block depends on, and its index
@@ -52,7 +53,8 @@ class BlockCosts {
   bool is_end(int block) const { return (block == 0 || block + 1 == blocks()) && base_.model.mtp.num_layers == 0; }
 
   const Options& base_;
-  const DeviceFacts& facts_;
+  std::shared_ptr<const DeviceFacts> facts_;
+  const sim::FactsClock clock_;
   std::vector<int> kinds_;  // by block
   std::map<Choice, std::map<int, BlockCost>> known_;
   std::map<Block, BlockCost> costs_;

@@ -36,7 +36,7 @@ class Composition {
   // `hides`: no transfer that may overlap takes time.
   Composition(const Options& o, const Choice& c, const BlockCosts& costs, const std::map<int, BlockCost>& known,
               bool hides, InFlight& in_flight, const DeviceFacts& facts)
-      : o_(o), c_(c), facts_(facts), in_flight_(in_flight), clock_(facts), n_(double(micro_batches(o))) {
+      : o_(o), c_(c), facts_(facts), in_flight_(in_flight), clock_(costs.clock()), n_(double(micro_batches(o))) {
     std::vector<i64> blocks = {costs.blocks()};
     if (c.pp > 1) blocks = pipeline_of(o.parallel, o.model, 0, int(n_)).blocks;
     pieces_ = int(i64(blocks.size()) / c.pp);
@@ -169,7 +169,7 @@ class Composition {
   const Choice& c_;
   const DeviceFacts& facts_;
   InFlight& in_flight_;
-  sim::FactsClock clock_;
+  const sim::FactsClock& clock_;
   double n_;
   int pieces_ = 1;
   std::vector<Stage> stages_;

@@ -18,7 +18,7 @@ struct Price {
 // Error if the rules between flags, or the planner, refuse the layout.
 Price price_of(const Options& base, const Choice& c, const std::string& layout, const DeviceFacts& facts);
 
-// The price with its plans, for reports.
+// The price with its plans, for reports, which verify them.
 struct PricedPlans {
   Options options;
   std::unique_ptr<sim::PaperBackend> backend;
@@ -26,6 +26,6 @@ struct PricedPlans {
   Price price{};
 };
 std::unique_ptr<PricedPlans> priced_plans(const Options& base, const Choice& c, const std::string& layout,
-                                          const DeviceFacts& facts);
+                                          const DeviceFacts& facts, bool verifies = true);
 
 }  // namespace megalith::search

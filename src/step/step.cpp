@@ -1,6 +1,7 @@
 #include "step/step.h"
 
 #include "graph/relayout_op.h"
+#include "plan/unverified.h"
 #include "step/step_planner.h"
 
 namespace megalith {
@@ -23,7 +24,9 @@ namespace {
 // Layers are alike: the backend is asked once for each kind of node.
 Workspace workspace_of(const Backend& backend) {
   auto known = std::make_shared<std::map<std::string, i64>>();
-  return [known, &backend](const Graph& g, const Node& n) {
+  const auto* tells = dynamic_cast<const TellsWorkspaces*>(&backend);
+  return [known, tells, &backend](const Graph& g, const Node& n) {
+    if (tells && !tells->may_need_workspace(n.op)) return i64{0};
     std::string key = n.op.print();
     for (Value v : n.ins) key += to_string(g.type(v));
     const auto [it, is_new] = known->emplace(std::move(key), 0);

@@ -8,6 +8,7 @@
 #include "optim/square_weights.h"
 #include "passes/gather_ahead.h"
 #include "passes/stream_state.h"
+#include "plan/unverified.h"
 #include "step/split_weights.h"
 
 namespace megalith {
@@ -56,7 +57,7 @@ PlannedStep StepPlanner::plan() {
       if (begun_) begin_sums(built);
       buckets = gather(*built.graph, buckets);
       if (!in_pipeline()) add_update_to(*built.graph, built.parameters, built.sums, {built.tally});
-      verify(*built.graph);
+      if (verifies()) verify(*built.graph);
       rewrite_training(built);
       add_programs(built);
     }
@@ -66,7 +67,7 @@ PlannedStep StepPlanner::plan() {
   std::vector<Bucket> buckets = out_.buckets;
   if (spec_.evaluate)
     for (const StagePiece& piece : pieces_) add_evaluation(piece, buckets);
-  out_.plan = plan_memory(spec_.mesh, programs_, workspace_);
+  out_.plan = (verifies() ? plan_memory : plan_memory_unverified)(spec_.mesh, programs_, workspace_);
   out_.parameters = unpacked(parameters_);
   if (spec_.train) out_.states = state_suffixes(spec_.optimizer, out_.parameters);
   return std::move(out_);
@@ -187,7 +188,7 @@ void StepPlanner::add_update_program() {
     end_scales(b, states, b.leaf({states.seen_name, states.seen_type, Role::scalar}));
   for (const CastCounts& counts : out_.counts)
     tell_counts(b, counts.seen_name, b.leaf({counts.seen_name, counts.seen_type, Role::scalar}));
-  verify(g);
+  if (verifies()) verify(g);
   run(g, "update", standard_passes(), passes_off_);
   if (spec_.optimizer.optimizer_cpu_offload) run(g, "update", {stream_state_pass(spec_.optimizer)});
   programs_.push_back({"update", &g, {Phase::update}});
@@ -274,7 +275,9 @@ void StepPlanner::add_state_programs() {
 
 void StepPlanner::run(Graph& g, const std::string& of, const std::vector<Pass>& passes,
                       const std::set<std::string>& off) {
-  for (PassReport& report : run_passes(g, passes, off)) {
+  std::set<std::string> all_off = off;
+  if (!verifies()) all_off.insert("verify");
+  for (PassReport& report : run_passes(g, passes, all_off)) {
     report.of = of;
     out_.passes.push_back(std::move(report));
   }

@@ -48,6 +48,7 @@ class StepPlanner {
   i64 activation_bytes(const Graph& g) const;
   void run(Graph& g, const std::string& of, const std::vector<Pass>& passes, const std::set<std::string>& off = {});
   bool gathers_ahead() const { return spec_.traffic.overlap_weights || spec_.quantize.config.gather_codes; }
+  bool verifies() const { return !passes_off_.contains("verify"); }  // graphs
   bool in_pipeline() const { return out_.pipeline.has_value(); }
 
   const StepSpec& spec_;

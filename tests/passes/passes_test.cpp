@@ -52,6 +52,8 @@ TEST(Passes, what_breaks_a_graph_is_noticed) {
     EXPECT_TRUE(
         error.starts_with(tells ? "after pass spoil: verify: node" : "after pass first, spoil, last: verify: node"))
         << error;
+    Graph same = training_graph(make_mesh({}));  // a search verifies nothing
+    EXPECT_EQ(error_of([&] { run_passes(same, {{"spoil", spoil}}, {"verify"}); }), "");
   }
 }
 

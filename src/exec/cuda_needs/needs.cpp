@@ -1,6 +1,8 @@
 #include "exec/cuda_needs/needs.h"
 
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
 #include "exec/cuda_needs/attention_node.h"
 #include "exec/cuda_needs/attention_padding.h"
@@ -28,9 +30,12 @@ struct Asked {
 };
 
 // Most kernels need no workspace.
+struct Nothing {
+  operator i64() const { return 0; }  // NOLINT: a number of bytes
+};
 template <class T>
-i64 bytes(const T&, const Asked&) {
-  return 0;
+Nothing bytes(const T&, const Asked&) {
+  return {};
 }
 
 i64 bytes(const Einsum& op, const Asked& a) {
@@ -204,7 +209,20 @@ i64 bytes(const Normalize&, const Asked& a) {
   return x[0] > 0 ? stacked_partials(x[0], count(x) / x[0]) * i64(sizeof(double)) : 0;
 }
 
+template <class T>
+constexpr bool needs_any() {
+  return !std::is_same_v<decltype(bytes(std::declval<const T&>(), std::declval<const Asked&>())), Nothing>;
+}
+
 }  // namespace
+
+bool may_need_workspace(const AnyOp& op) {
+#define OP(T) \
+  if (op.get_if<T>()) return needs_any<T>();
+#include "ops/ops.def"
+#undef OP
+  return true;
+}
 
 i64 needed_workspace(const AnyOp& op, const LocalNode& node, const LibraryNeeds& library) {
 #define OP(T) \

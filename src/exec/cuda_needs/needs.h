@@ -19,6 +19,9 @@ class LibraryNeeds {
   virtual void bounded(std::string_view op) const = 0;
 };
 
+// False: the op needs none, whatever its operands.
+bool may_need_workspace(const AnyOp& op);
+
 i64 needed_workspace(const AnyOp& op, const LocalNode& node, const LibraryNeeds& library);
 
 }  // namespace megalith::cuda

@@ -7,6 +7,7 @@
 #include "exec/sim/paper_interpreter.h"
 #include "exec/sim/paper_libraries.h"
 #include "graph/relayout_op.h"
+#include "plan/unverified.h"
 
 namespace megalith::sim {
 
@@ -29,9 +30,10 @@ i64 nccl_blocks(const Plan& plan, const Coord& coord) {
   return blocks;
 }
 
-class Paper final : public PaperBackend {
+class Paper final : public PaperBackend, public TellsWorkspaces {
  public:
-  explicit Paper(DeviceFacts facts) : facts_(std::move(facts)), libraries_(facts_) {}
+  explicit Paper(std::shared_ptr<const DeviceFacts> facts)
+      : owned_(std::move(facts)), facts_(*owned_), libraries_(facts_) {}
   std::string name() const override { return "cuda"; }
   std::string device_name() const override {
     return fmt::format("{} ({}, facts {}measured)", facts_.device, facts_.name, facts_.measured ? "" : "not ");
@@ -44,6 +46,7 @@ class Paper final : public PaperBackend {
     for (Value v : n.outs) node.outs.push_back(g.type(v));
     return cuda::needed_workspace(n.op, node, libraries_);
   }
+  bool may_need_workspace(const AnyOp& op) const override { return cuda::may_need_workspace(op); }
   i64 fixed_bytes() const override { return facts_.reserved_bytes + nccl_bytes_; }
   i64 available_bytes() const override { return facts_.memory_bytes; }
   i64 peak_bytes() const override { return 0; }
@@ -59,7 +62,8 @@ class Paper final : public PaperBackend {
   std::vector<std::string> bounded() const override { return libraries_.lines(); }
 
  private:
-  DeviceFacts facts_;
+  std::shared_ptr<const DeviceFacts> owned_;
+  const DeviceFacts& facts_;
   PaperLibraries libraries_;
   mutable i64 nccl_bytes_ = 0;
 };
@@ -67,8 +71,12 @@ class Paper final : public PaperBackend {
 }  // namespace
 
 std::unique_ptr<PaperBackend> make_paper_backend(DeviceFacts facts) {
-  check(facts.sms > 0 && facts.capability > 0, "device {}: its facts have no sms or no capability: it is no GPU",
-        facts.name);
+  return make_shared_paper_backend(std::make_shared<const DeviceFacts>(std::move(facts)));
+}
+
+std::unique_ptr<PaperBackend> make_shared_paper_backend(std::shared_ptr<const DeviceFacts> facts) {
+  check(facts->sms > 0 && facts->capability > 0, "device {}: its facts have no sms or no capability: it is no GPU",
+        facts->name);
   return std::make_unique<Paper>(std::move(facts));
 }
 

@@ -36,7 +36,8 @@ std::optional<i64> PaperLibraries::product(const cuda::GemmProblem& problem) con
   if (const auto it = facts_.product_workspaces.find(text); it != facts_.product_workspaces.end())
     return it->second < 0 ? std::nullopt : std::optional(it->second);
   const bool few = has_few_tiles(problem.spec.m, problem.spec.n, facts_.sms);
-  return products_[text] = few ? kMostOfProduct : most_of_many_tiles(facts_.product_workspaces, facts_.sms);
+  if (!few && !most_) most_ = most_of_many_tiles(facts_.product_workspaces, facts_.sms);
+  return products_[text] = few ? kMostOfProduct : *most_;
 }
 
 std::optional<i64> PaperLibraries::attention(const cuda::CudnnAttention& problem) const {

@@ -1,6 +1,7 @@
 // The libraries' workspaces by a device's facts. If the facts lack one, it is the maximum, which is recorded.
 #pragma once
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ class PaperLibraries final : public cuda::LibraryNeeds {
 
  private:
   const DeviceFacts& facts_;
+  mutable std::optional<i64> most_;                          // of the known products with many tiles
   mutable std::map<std::string, i64> products_, attention_;  // bounds by problem
   mutable std::set<std::string> kernels_;
 };

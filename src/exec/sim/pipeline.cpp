@@ -56,7 +56,7 @@ class Player {
     for (bool moved = true; moved;) {
       moved = false;
       for (int s = 0; s < spec_.schedule.stages; ++s)
-        for (post(s); !finished(s) && wait_of(s).empty(); post(s)) play(s), moved = true;
+        for (post(s); !finished(s) && can_run(s); post(s)) play(s), moved = true;
     }
     check_finished();
     summarise();
@@ -106,17 +106,21 @@ class Player {
     }
   }
 
-  // What the stage's next task waits for. Empty if it can run.
+  bool can_run(int stage) {
+    const Task& t = next(stage);
+    if (const Channel* in = input(stage, t); in && !in->waiting()) return false;
+    const auto before = in_its_place(stage, t);
+    return !before || *before < output(stage, t)->arrived.size();
+  }
+  // What the stage's next task waits for, if it cannot run.
   std::string wait_of(int stage) {
     const Task& t = next(stage);
     if (Channel* in = input(stage, t); in && !in->waiting()) {
       const StageChunk from = *source(spec_.schedule, stage, t);
       return fmt::format("stage {} waits at {} for chunk {} of stage {}", stage, print(t), from.chunk, from.stage);
     }
-    if (const auto before = in_its_place(stage, t); before && *before >= output(stage, t)->arrived.size())
-      return fmt::format("stage {} waits at {} for stage {} to take what lies in its place", stage, print(t),
-                         target(spec_.schedule, stage, t)->stage);
-    return "";
+    return fmt::format("stage {} waits at {} for stage {} to take what lies in its place", stage, print(t),
+                       target(spec_.schedule, stage, t)->stage);
   }
 
   // The destination of a task's result.
