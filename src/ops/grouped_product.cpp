@@ -53,7 +53,8 @@ std::vector<Value> GroupedProduct::grad(Builder& b, const Node& n, std::span<con
 Cost GroupedProduct::cost(Types ins, Types outs) const {
   const GroupedShape s = grouped_shape(*this, ins);
   const double rows = double(s.bound) * filled, w = double(s.experts * s.out * s.in);
-  const double weight_size = double(size_of(s.sums ? outs[0].dtype : ins[1].dtype));
+  const bool adds = s.sums && accumulate;  // reads what it adds to
+  const double weight_size = double(size_of(s.sums ? outs[0].dtype : ins[1].dtype)) * (adds ? 2 : 1);
   const double row_size = double(size_of(ins[0].dtype));
   return {2 * rows * double(s.out * s.in), rows * double(s.out + s.in) * row_size + w * weight_size};
 }

@@ -52,6 +52,22 @@ TEST(FactsClock, without_a_fact_of_its_op_a_kernel_goes_by_the_sheet) {
   EXPECT_NEAR(3e7 / FactsClock(f).seconds(other) / 1e9, 2000, 1);
 }
 
+TEST(FactsClock, a_product_moves_its_bytes_at_the_memorys_rate_at_most) {
+  const DeviceFacts f = some();
+  const FactsClock clock(f);
+  KernelKind near = asked(8192, 4096, 3840), known = asked(8192, 4096, 4096);
+  const double computing = clock.seconds(near), recorded = clock.seconds(known);
+  near.moved = 0.9 * computing * 3e12;
+  EXPECT_DOUBLE_EQ(clock.seconds(near), computing);
+  near.moved = 1.5 * computing * 3e12;
+  EXPECT_DOUBLE_EQ(clock.seconds(near), 1.5 * computing);
+  // A record is of a first micro-batch, which reads no sums.
+  known.moved = 1.5 * recorded * 3e12;
+  EXPECT_DOUBLE_EQ(clock.seconds(known), recorded);
+  known.adds = true;
+  EXPECT_DOUBLE_EQ(clock.seconds(known), 1.5 * recorded);
+}
+
 TEST(FactsClock, a_tiny_kernel_tells_nothing_of_a_large_ones_rate) {
   DeviceFacts f = some();
   f.kernels = {{"accumulate f64 -> f64", {24, 1}, 24, 5e-6}};

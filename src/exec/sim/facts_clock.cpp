@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "graph/relayout_op.h"
 #include "ops/host_copy.h"
@@ -111,9 +110,13 @@ double FactsClock::without_facts(const KernelKind& kind) const {
 double FactsClock::seconds(const KernelKind& kind) const {
   if (!(kind.work > 0)) return 0;
   const Forms& forms = forms_of(kind);
-  if (const KernelFact* f = exact(kind, forms)) return f->seconds * kind.work / f->work;
-  const double per_second = rate(kind, forms);
-  return facts_.launch_us * 1e-6 + (per_second > 0 ? kind.work / per_second : without_facts(kind));
+  const double moving = facts_.hbm_gbps > 0 ? kind.moved / (facts_.hbm_gbps * 1e9) : 0;
+  // Steps are recorded with one micro-batch, whose products write sums without reading them.
+  if (const KernelFact* f = exact(kind, forms))
+    return std::max(f->seconds * kind.work / f->work, kind.adds ? moving : 0);
+  const double per_second = rate(kind, forms), working = per_second > 0 ? kind.work / per_second : without_facts(kind);
+  // Products of few rows, and weight gradients of experts that get few, are bound by memory.
+  return facts_.launch_us * 1e-6 + std::max(working, moving);
 }
 
 namespace {
@@ -124,8 +127,13 @@ struct Placement {
   double each = 1;  // mean number of ranks in a node
 };
 Placement placement(const std::vector<int>& ranks, int node_gpus) {
-  std::set<int> nodes;
-  for (const int r : ranks) nodes.insert(r / node_gpus);
+  std::vector<int> nodes;
+  for (const int r : ranks)
+    if (const int node = r / node_gpus; nodes.empty() || nodes.back() != node) nodes.push_back(node);
+  if (!std::ranges::is_sorted(nodes)) {
+    std::ranges::sort(nodes);
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  }
   return {int(nodes.size()), double(ranks.size()) / double(nodes.size())};
 }
 

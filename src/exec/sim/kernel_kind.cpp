@@ -101,10 +101,14 @@ std::vector<i64> largest_of(const Operands& o) {
 KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& in) {
   const Operands o = operands_of(plan, program, in);
   const Cost cost = cost_of(plan, program, in);
+  const auto with_bytes = [&](KernelKind kind, bool adds) {
+    kind.moved = cost.bytes, kind.adds = adds;
+    return kind;
+  };
   if (const auto* e = in.op.get_if<Einsum>())
-    if (auto kind = product(*e, o)) return *kind;
+    if (auto kind = product(*e, o)) return with_bytes(*kind, e->accumulate);
   if (const auto* q = in.op.get_if<QuantizedProduct>())
-    if (auto kind = product(*q, o)) return *kind;
+    if (auto kind = product(*q, o)) return with_bytes(*kind, q->accumulate);
   if (const auto* a = in.op.get_if<Attention>()) return attention(Attention::name, a->at, o, o.out[0], 0, cost.flops);
   if (const auto* a = in.op.get_if<AttentionGrad>())
     return attention(AttentionGrad::name, a->at, o, o.in[0], 1, cost.flops);
@@ -113,8 +117,10 @@ KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& 
     return attention(Attention::name, a->at, o, o.out[0], 0, cost.flops);
   if (const auto* a = in.op.get_if<AttentionPartGrad>())
     return attention(AttentionGrad::name, a->at, o, o.in[0], 1, cost.flops);
-  if (in.op.get_if<GroupedProduct>())
-    return {KernelKind::Table::product, fmt::format("{} {}", in.op.name(), dtypes(o.ins)), largest_of(o), cost.flops};
+  if (const auto* g = in.op.get_if<GroupedProduct>())
+    return with_bytes(
+        {KernelKind::Table::product, fmt::format("{} {}", in.op.name(), dtypes(o.ins)), largest_of(o), cost.flops},
+        g->accumulate);
   return memory(in, o, cost.bytes);
 }
 

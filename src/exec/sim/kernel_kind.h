@@ -13,6 +13,8 @@ struct KernelKind {
   std::string form;        // op, dtypes, orientation
   std::vector<i64> sizes;  // of a product m, n, k; of attention s, t, d, heads, batch; else bytes, width
   double work = 0;         // flops of products and attention, else bytes
+  double moved = 0;        // bytes that a product reads and writes
+  bool adds = false;       // it adds to sums of earlier micro-batches
 };
 
 KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& in);
