@@ -38,10 +38,10 @@ class Recorder {
         gpu_(backend.host_bytes().has_value()),
         reserved_(gpu_ ? backend.fixed_bytes() : 0) {}
 
-  void time(const ModelCase& model) {
+  void time(const TimedCase& model, double warm = 1.0, double measured = 0.4) {
     TimedStep timed(model, backend_);
     ranks_.barrier();
-    StepTimes t = timed.measure(gpu_ ? 1.0 : 0.0);
+    StepTimes t = timed.measure(gpu_ ? warm : 0.0, gpu_ ? measured : 0.4);
     t.step = largest_of(ranks_, t.step);
     const Program& p = timed.program();
     for (size_t i = 0; i < p.instructions.size(); ++i) {
@@ -51,9 +51,12 @@ class Recorder {
       seen.work = kind.work, seen.seconds.push_back(t.each[i]);
     }
     together_.push_back(t.step / t.all());
-    log::say("{}: {} instructions, {:.3f} ms one by one, {:.3f} ms together", model.name(), p.instructions.size(),
+    log::say("{}: {} instructions, {:.3f} ms one by one, {:.3f} ms together", model.name, p.instructions.size(),
              t.all() * 1e3, t.step * 1e3);
   }
+
+  // Of the first step that was timed.
+  double first_together() const { return together_.at(0); }
 
   // A plan asks libraries for their workspaces, and the backend records them.
   void plan(const ModelCase& model) { plan_step(model.spec(), backend_); }
@@ -117,13 +120,13 @@ static void keep(DeviceFacts& to, const DeviceFacts& before) {
 static double together_by(const DeviceFacts& facts, const Backend& backend, Ranks& ranks) {
   const bool gpu = backend.host_bytes().has_value();
   const ModelCase model = timed_cases(gpu).front();
-  TimedStep timed(model, backend);
+  TimedStep step_of_model(timed(model), backend);
   const sim::FactsClock clock(facts);
   double sum = 0;
-  for (const Instruction& in : timed.program().instructions)
-    sum += clock.seconds(timed.plan(), timed.program(), in).total();
+  for (const Instruction& in : step_of_model.program().instructions)
+    sum += clock.seconds(step_of_model.plan(), step_of_model.program(), in).total();
   ranks.barrier();
-  const double mine = timed.measure(gpu ? 3.0 : 0.0, gpu ? 2.0 : 0.4).step, step = largest_of(ranks, mine);
+  const double mine = step_of_model.measure(gpu ? 3.0 : 0.0, gpu ? 2.0 : 0.4).step, step = largest_of(ranks, mine);
   log::say("{}: {:.3f} ms by the kernels' facts, {:.3f} ms on the slowest rank, {:.3f} ms here", model.name(),
            sum * 1e3, step * 1e3, mine * 1e3);
   return step / sum;
@@ -145,23 +148,31 @@ static DeviceFacts time_models(const Backend& backend, Ranks& ranks, const Calib
       log::say("{:.0f} s are over: {} and those behind it are left out", options.seconds, model.name());
       break;
     }
-    recorder.time(model);
+    recorder.time(timed(model));
   }
   return recorder.facts();
+}
+
+// replaces: kernels of the same form and sizes too.
+static void add_kernels(DeviceFacts& to, const DeviceFacts& from, bool replaces) {
+  for (const auto kernels : {&DeviceFacts::products, &DeviceFacts::attention, &DeviceFacts::kernels})
+    for (const KernelFact& f : from.*kernels) {
+      std::vector<KernelFact>& known = to.*kernels;
+      const auto same =
+          std::ranges::find_if(known, [&](const KernelFact& k) { return k.form == f.form && k.sizes == f.sizes; });
+      if (same == known.end())
+        known.push_back(f);
+      else if (replaces)
+        *same = f;
+    }
 }
 
 void add_mixtures(DeviceFacts& facts, const Backend& backend, Ranks& ranks) {
   const auto grouped = [](const KernelFact& f) { return f.form.starts_with(GroupedProduct::name); };
   if (std::ranges::any_of(facts.products, grouped)) return;
   Recorder recorder(backend, ranks);
-  for (const ModelCase& model : mixture_cases(backend.host_bytes().has_value())) recorder.time(model);
-  const DeviceFacts of_mixtures = recorder.facts();
-  for (const auto kernels : {&DeviceFacts::products, &DeviceFacts::attention, &DeviceFacts::kernels}) {
-    std::vector<KernelFact>& known = facts.*kernels;
-    for (const KernelFact& f : of_mixtures.*kernels)
-      if (std::ranges::none_of(known, [&](const KernelFact& k) { return k.form == f.form && k.sizes == f.sizes; }))
-        known.push_back(f);
-  }
+  for (const ModelCase& model : mixture_cases(backend.host_bytes().has_value())) recorder.time(timed(model));
+  add_kernels(facts, recorder.facts(), false);
 }
 
 // The old facts, with new measurements of whole steps and of long attention.
@@ -179,10 +190,27 @@ static DeviceFacts kept_facts(const Backend& backend, Ranks& ranks, const Calibr
   return facts;
 }
 
+// The old facts, if there are any, with the kernels of the user's model.
+static DeviceFacts model_facts(const Backend& backend, Ranks& ranks, const CalibrateOptions& options) {
+  Recorder recorder(backend, ranks);
+  for (const TimedCase& model : options.model) recorder.time(model, 3.0, 2.0);
+  const DeviceFacts of_model = recorder.facts();
+  DeviceFacts facts = options.before.value_or(of_model);
+  add_kernels(facts, of_model, true);
+  for (const auto& [problem, bytes] : of_model.product_workspaces) facts.product_workspaces[problem] = bytes;
+  for (const auto& [problem, bytes] : of_model.attention_workspaces) facts.attention_workspaces[problem] = bytes;
+  facts.together = recorder.first_together();
+  if (options.before) facts.recorded += fmt::format("; {} measured {}", options.model[0].name, today());
+  return facts;
+}
+
 DeviceFacts calibrate(const Backend& backend, Ranks& ranks, const CalibrateOptions& options) {
-  DeviceFacts facts = options.keep_kernels ? kept_facts(backend, ranks, options) : time_models(backend, ranks, options);
+  const bool has_model = !options.model.empty(), keeps = has_model || options.keep_kernels;
+  DeviceFacts facts = has_model              ? model_facts(backend, ranks, options)
+                      : options.keep_kernels ? kept_facts(backend, ranks, options)
+                                             : time_models(backend, ranks, options);
   facts.name = options.name;
-  if (options.before && !options.keep_kernels) keep(facts, *options.before);
+  if (options.before && !keeps) keep(facts, *options.before);
   if (ranks.size() == 1) return facts;
   const auto began = Clock::now();
   const LinkTrialSizes sizes = link_trial_sizes(backend.host_bytes().has_value());

@@ -1,5 +1,6 @@
 // Measures a device's facts: kernels in steps of small models, and workspaces of libraries.
 #pragma once
+#include "calibrate/timed_step.h"
 #include "comm/ranks.h"
 #include "facts/device_facts.h"
 #include "plan/interpreter.h"
@@ -11,6 +12,9 @@ struct CalibrateOptions {
   std::string name;      // name of the facts file
   // Keeps `before`, and measures with one model how much longer whole steps take than their kernels.
   bool keep_kernels = false;
+  // Keeps `before` too, and measures these: two layers of the user's model, and of its tensor-parallel ranks. The first
+  // gives `together`.
+  std::vector<TimedCase> model{};
   // Old facts: their links, peaks, prices, and workspaces that were not measured stay.
   std::optional<DeviceFacts> before{};
 };

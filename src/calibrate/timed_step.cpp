@@ -25,8 +25,10 @@ double median(std::vector<double> x) {
 
 double StepTimes::all() const { return std::accumulate(each.begin(), each.end(), 0.0); }
 
-TimedStep::TimedStep(const ModelCase& model, const Backend& backend)
-    : model_(model), step_(plan_step(model.spec(), backend)) {
+TimedCase timed(const ModelCase& m) { return {m.name(), m.spec(), m.seq, m.batch, m.vocab}; }
+
+TimedStep::TimedStep(TimedCase model, const Backend& backend)
+    : model_(std::move(model)), step_(plan_step(model_.spec, backend)) {
   program_ = step_.plan.index_of("last-micro-batch");
   interpreter_ = backend.make_interpreter(step_.plan, Coord{});
   ModelState(step_, *interpreter_).initialise(1);

@@ -7,6 +7,14 @@
 
 namespace megalith {
 
+// A step to measure, on one rank.
+struct TimedCase {
+  std::string name;
+  StepSpec spec;
+  i64 seq = 0, batch = 0, vocab = 0;
+};
+TimedCase timed(const ModelCase& model);
+
 struct StepTimes {
   // Seconds of each instruction of the program, and of the whole step.
   std::vector<double> each;
@@ -18,7 +26,7 @@ double median(std::vector<double> x);
 
 class TimedStep {
  public:
-  TimedStep(const ModelCase& model, const Backend& backend);
+  TimedStep(TimedCase model, const Backend& backend);
   // First runs steps for `warm` seconds, so that the device has its clocks under load.
   StepTimes measure(double warm, double measured = 0.4);  // seconds per step, of consecutive steps
 
@@ -32,7 +40,7 @@ class TimedStep {
   void wait();
   double seconds_of(i64 steps);
 
-  ModelCase model_;
+  TimedCase model_;
   PlannedStep step_;
   std::unique_ptr<Interpreter> interpreter_;
   int program_ = 0;

@@ -1,12 +1,9 @@
 // megalith plan: the fastest layout of a model that fits on this many GPUs, and the cost of a run.
-#include <chrono>
-#include <fstream>
-
 #include "base/log.h"
-#include "base/mistakes.h"
 #include "cli/command.h"
 #include "cli/plan_check.h"
-#include "cli/plan_flags.h"
+#include "cli/plan_kinds.h"
+#include "cli/plan_search.h"
 #include "facts/facts_file.h"
 #include "search/command.h"
 #include "search/html.h"
@@ -14,40 +11,6 @@
 namespace megalith {
 
 namespace {
-
-constexpr int kNothingFits = 3;
-
-void write(const char* flag, const std::string& path, const std::string& text) {
-  if (path.empty()) return;
-  std::ofstream out(path, std::ios::trunc);
-  out << text << std::flush;
-  check(bool(out), "{} {}: can't be written: name another file", flag, path);
-}
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-search::Asked asked_of(const PlanFlags& flags, i64 gpus) {
-  return {.gpus = gpus,
-          .headroom = flags.memory_headroom,
-          .tokens = flags.tokens,
-          .prices = flags.prices,
-          .max_days = flags.max_days,
-          .max_cost = flags.max_cost,
-          .objective = flags.objective};
-}
-
-search::Outcome run(search::Searcher& searcher, const PlanFlags& flags, search::Asked& asked, size_t top) {
-  const double start = now();
-  search::Outcome out = searcher.run({.gpus = asked.gpus,
-                                      .top = top,
-                                      .headroom = flags.memory_headroom,
-                                      .wanted = search::parse_wanted(flags.explain),
-                                      .objective = flags.objective,
-                                      .most_seconds = search::most_step_seconds(searcher.base(), asked)});
-  asked.seconds = now() - start;
-  if (!out.mistakes.empty()) throw Mistakes(out.mistakes);
-  return out;
-}
 
 std::string html_of(search::Searcher& searcher, const search::Asked& asked, const std::vector<search::Row>& rows,
                     const search::Outcome& found, const std::vector<std::string>& commands) {
@@ -71,7 +34,7 @@ std::string nothing_fits(const search::Outcome& found, const DeviceFacts& facts,
 
 int plan_for(search::Searcher& searcher, const PlanFlags& flags, i64 gpus) {
   search::Asked asked = asked_of(flags, gpus);
-  const search::Outcome found = run(searcher, flags, asked, flags.explain.empty() ? size_t(flags.top) : 1);
+  const search::Outcome found = search_layouts(searcher, flags, asked, flags.explain.empty() ? size_t(flags.top) : 1);
   const Options& base = searcher.base();
   const DeviceFacts& facts = searcher.facts();
   std::vector<search::Row> rows;
@@ -87,9 +50,9 @@ int plan_for(search::Searcher& searcher, const PlanFlags& flags, i64 gpus) {
   if (const std::string refused = search::refused_text(base, found, facts, asked); !refused.empty())
     log::say("{}", refused);
   if (!rows.empty()) log::say("{}", search::run_text(base, rows[0], asked));
-  write("--json", flags.json, search::rows_json(base, facts, asked, rows, found, commands));
-  write("--csv", flags.csv, search::rows_csv(rows));
-  if (!flags.html.empty()) write("--html", flags.html, html_of(searcher, asked, rows, found, commands));
+  write_report("--json", flags.json, search::rows_json(base, facts, asked, rows, found, commands));
+  write_report("--csv", flags.csv, search::rows_csv(rows));
+  if (!flags.html.empty()) write_report("--html", flags.html, html_of(searcher, asked, rows, found, commands));
   if (!flags.explain.empty() && !rows.empty()) {
     const search::Choice& c = rows[0].choice;
     log::say("\n{}", search::explained(base, c, searcher.texts().of(c), facts, asked));
@@ -108,7 +71,7 @@ Over best_of_each(search::Searcher& searcher, const PlanFlags& flags, const std:
   for (const i64 gpus : counts) {
     search::Asked asked = asked_of(flags, gpus);
     asked.max_days = asked.max_cost = 0;  // the table shows all numbers
-    const search::Outcome found = run(searcher, flags, asked, 1);
+    const search::Outcome found = search_layouts(searcher, flags, asked, 1);
     if (!found.best.empty()) {
       out.rows.push_back(search::row_of(searcher.base(), found.best[0], searcher.facts(), asked));
       continue;
@@ -144,8 +107,8 @@ int plan_over(search::Searcher& searcher, const PlanFlags& flags, const std::vec
   const Over over = best_of_each(searcher, flags, counts);
   const search::Asked asked = asked_of(flags, counts.back());
   if (!over.rows.empty()) log::say("{}", search::counts_text(over.rows, asked));
-  write("--csv", flags.csv, search::rows_csv(over.rows));
-  write("--json", flags.json, search::rows_json(searcher.base(), searcher.facts(), asked, over.rows, {}, {}));
+  write_report("--csv", flags.csv, search::rows_csv(over.rows));
+  write_report("--json", flags.json, search::rows_json(searcher.base(), searcher.facts(), asked, over.rows, {}, {}));
   std::vector<search::Row> fitting;
   std::ranges::copy_if(over.rows, std::back_inserter(fitting),
                        [&](const search::Row& r) { return search::is_allowed(r.cost, asked); });
@@ -166,6 +129,7 @@ int command_plan(int argc, const char* const* argv) {
   PlanFlags flags;
   if (!read_plan_flags(flags, argc, argv)) return 0;
   for (const std::string& note : flags.options.notes) log::info("{}", note);
+  if (kinds_of(flags).size() > 1) return plan_kinds(flags);
   const DeviceFacts facts = find_facts(flags.hardware);
   if (flags.prices.watts == 0) flags.prices.watts = facts.watts;
   const std::vector<i64> counts = gpu_counts(flags);

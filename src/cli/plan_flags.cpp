@@ -2,11 +2,14 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/log.h"
 #include "base/mistakes.h"
 #include "cli/model_source.h"
+#include "cli/training_line.h"
+#include "config/over.h"
 #include "config/show.h"
 #include "facts/facts_file.h"
 #include "settings/compatibility.h"
@@ -60,23 +63,32 @@ void own_mistakes(const PlanFlags& c, std::vector<std::string>& out) {
        fmt::format("--memory-headroom {}: want a share, 0 to below 1", c.memory_headroom));
   positive("--tokens", c.tokens, true), positive("--max-days", c.max_days, true);
   positive("--max-cost", c.max_cost, true);
-  const bool priced = c.prices.gpu_hour > 0;
+  const std::vector<std::string> kinds = kinds_of(c);
+  const size_t prices = c.gpu_hour_prices.size();
+  hold(prices <= 1 || prices == kinds.size(),
+       fmt::format("--gpu-hour-price has {} prices for {} kinds of GPUs: give one, or one of each", prices,
+                   kinds.size()));
+  const bool priced = prices > 0 && std::ranges::all_of(c.gpu_hour_prices, [](double p) { return p > 0; });
   hold(c.max_cost == 0 || priced, "--max-cost needs --gpu-hour-price: give both");
   hold(c.objective != search::Objective::cost || priced, "--objective cost needs --gpu-hour-price: give both");
   positive("--storage-price", c.prices.storage_tb_month, true);
-  positive("--gpu-hour-price", c.prices.gpu_hour, true), positive("--gpu-watts", c.prices.watts, true);
+  for (const double price : c.gpu_hour_prices) positive("--gpu-hour-price", price, true);
+  positive("--gpu-watts", c.prices.watts, true);
   positive("--assume-tokens-per-second", c.assume_tokens_per_second, true);
   hold(c.assume_tokens_per_second == 0 || !c.gpus.empty(), "--assume-tokens-per-second needs --gpus: give both");
   positive("--save-stall-seconds", c.prices.save_stall_seconds, false);
   positive("--restart-seconds", c.prices.restart_seconds, true);
   positive("--detect-seconds", c.prices.detect_seconds, true);
-  const bool paper = !c.hardware.empty() && names_facts(c.hardware);
   if (!c.gpus.empty() && c.gpus.find(':') != c.gpus.npos && !c.explain.empty())
     out.push_back("--explain is of one number of GPUs: give --gpus one");
   hold(!c.options.given.has("layout"), "--layout is of training commands: plan chooses anyway, leave it out");
-  if (!paper)
-    out.push_back(fmt::format("--hardware {}: there are facts of {}: name one of them, or a file of facts (*.yaml)",
-                              c.hardware, fmt::join(names_of_facts(), ", ")));
+  for (const std::string& kind : kinds)
+    hold(!kind.empty() && names_facts(kind),
+         fmt::format("--hardware {}: there are facts of {}: name one of them, or a file of facts (*.yaml)", kind,
+                     fmt::join(names_of_facts(), ", ")));
+  const bool reports_one = !c.explain.empty() || !c.html.empty() || c.assume_tokens_per_second > 0;
+  hold(kinds.size() == 1 || !reports_one,
+       "--explain, --html and --assume-tokens-per-second are of one kind of GPUs: give --hardware one");
   try {
     if (!c.explain.empty()) (void)search::parse_wanted(c.explain);
   } catch (const Error& e) {
@@ -121,6 +133,18 @@ void settle_training(Options& o, const std::string& hardware) {
   o.train.dry_run = true, o.train.device.device = hardware;
 }
 
+// The recipe's settings of a layout are searched.
+TrainingLine line_of(int argc, const char* const* argv) {
+  std::vector<const char*> words(argv, argv + argc);
+  words[0] = "pretrain-gpt";
+  TrainingLine line = read_training_line(argc, words.data());
+  check(!line.explain, "--explain-config is of training commands: leave it out");
+  std::erase_if(line.under.words, [](const std::string& word) {
+    return word.starts_with("--layout=") || word.starts_with("--micro-batch-size=");
+  });
+  return line;
+}
+
 }  // namespace
 
 void list_fields(PlanFlags& c, config::FieldList& f) {
@@ -129,12 +153,16 @@ void list_fields(PlanFlags& c, config::FieldList& f) {
         "GPUs to plan for. FIRST:LAST: a table of the powers of two between them. Default, with --max-days: from 8 to "
         "16384.")
       .shown_as("N");
-  f.add("hardware", c.hardware, "Their kind: a device whose facts the program has, or a file of facts (*.yaml).")
+  f.add("hardware", c.hardware,
+        "Their kind: a device whose facts the program has, or a file of facts (*.yaml). A,B: both kinds beside each "
+        "other.")
       .shown_as("NAME");
   f.add("top", c.top, "Layouts in the table.");
   f.add("memory-headroom", c.memory_headroom, "Fraction of a GPU's memory that a layout must leave free.");
   f.add("tokens", c.tokens, "Tokens of the whole run, for days, price and energy; 0: 1e12.");
-  f.add("gpu-hour-price", c.prices.gpu_hour, "USD of a GPU for an hour; 0: no prices.").also("--price");
+  f.add("gpu-hour-price", c.gpu_hour_prices,
+        "USD of a GPU for an hour; without it no prices. Several: of each kind of --hardware.")
+      .also("--price");
   f.add("gpu-watts", c.prices.watts, "Watts of a GPU with its share of the host; 0: no energy.");
   f.add("storage-price", c.prices.storage_tb_month, "USD for 1e12 bytes of checkpoints and a month; 0: no price.");
   f.add(
@@ -167,20 +195,37 @@ void list_fields(PlanFlags& c, config::FieldList& f) {
 
 bool read_plan_flags(PlanFlags& flags, int argc, const char* const* argv) {
   config::FieldList fields = config::fields_of(flags);
-  const std::vector<std::string> words(argv + 1, argv + argc);
+  const TrainingLine line = line_of(argc, argv);
   Options& o = flags.options;
-  take_parsed(o, config::parse_all(fields, words, megatron_flags()), argv[0]);
+  const std::vector<std::string> words(line.words.begin() + 1, line.words.end());
+  take_parsed(o, config::parse_over(line.under, fields, words, megatron_flags()), argv[0]);
   if (o.help) {
     log::say("{}", config::help_text(fields));
     return false;
   }
   flags.prices.gpu_mtbf_hours = o.train.gpu_mtbf_hours;
   own_mistakes(flags, o.wrong.mistakes);
-  settle_training(o, flags.hardware);
+  settle_training(o, kinds_of(flags).front());
+  flags.prices.gpu_hour = price_of(flags, 0);
   complete_model(o);
   model_mistakes(o, o.wrong.mistakes);
   refuse_wrong(o);
   return true;
+}
+
+std::vector<std::string> kinds_of(const PlanFlags& flags) {
+  std::vector<std::string> out{""};
+  for (const char c : flags.hardware)
+    if (c == ',')
+      out.emplace_back();
+    else
+      out.back() += c;
+  return out;
+}
+
+double price_of(const PlanFlags& flags, size_t kind) {
+  const std::vector<double>& prices = flags.gpu_hour_prices;
+  return prices.empty() ? 0 : prices[std::min(kind, prices.size() - 1)];
 }
 
 std::vector<i64> gpu_counts(const PlanFlags& flags) {

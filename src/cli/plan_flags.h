@@ -6,8 +6,8 @@
 namespace megalith {
 
 struct PlanFlags {
-  std::string gpus;  // "256", or "64:1024"
-  std::string hardware = "h100-sxm";
+  std::string gpus;                   // "256", or "64:1024"
+  std::string hardware = "h100-sxm";  // or several, with commas between them
   i64 top = 5;
   double memory_headroom = 0.05;
   double tokens = 0;
@@ -15,7 +15,8 @@ struct PlanFlags {
   search::Objective objective = search::Objective::tokens_per_second;
   double assume_tokens_per_second = 0;  // of a GPU; 0: predicted
   bool force = false;                   // accepts an assumption above the peak
-  search::Prices prices{};
+  std::vector<double> gpu_hour_prices;  // USD; one for all kinds of hardware, or one of each
+  search::Prices prices{};              // of the first kind
   std::string explain, json, csv, html, check;
   Options options;
 };
@@ -24,6 +25,11 @@ void list_fields(PlanFlags& c, config::FieldList& f);
 // Throws Mistakes with all mistakes in the flags. The options are the user's, for a dry run on the hardware, without
 // derived values. False: --help was given, and is printed.
 bool read_plan_flags(PlanFlags& flags, int argc, const char* const* argv);
+
+// The names of --hardware.
+std::vector<std::string> kinds_of(const PlanFlags& flags);
+// USD of a GPU of this kind for an hour. 0: unknown.
+double price_of(const PlanFlags& flags, size_t kind);
 
 // The requested numbers of GPUs: one, or the powers of two of a range or of the default range.
 std::vector<i64> gpu_counts(const PlanFlags& flags);

@@ -84,13 +84,14 @@ std::string rows_csv(const std::vector<Row>& rows) {
   std::string out =
       "gpus,tp,pp,vpp,cp,dp,ep,etp,micro_batch,layout,bytes,step_seconds,tokens_per_second_per_gpu,model_tflops_per_"
       "gpu,"
-      "mfu,bubble,exposed,days,usd,mwh,useful\n";
+      "mfu,bubble,exposed,days,usd,mwh,useful,hardware\n";
   for (const Row& r : rows) {
     const Choice& c = r.choice;
     out += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.4f},{:.4f},{:.4f},{:.6g},{:.8g},{:.6g},{:.5f}\n",
+        "{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.4f},{:.4f},{:.4f},{:.6g},{:.8g},{:.6g},{:.5f},{}\n",
         r.gpus, c.tp, c.pp, c.vpp, c.cp, r.dp, c.ep, c.etp, c.micro_batch, to_string(c), r.bytes, r.step_seconds,
-        r.gpu_tokens(), r.tflops, r.mfu, r.bubble, r.exposed, r.cost.days, r.cost.usd, r.cost.mwh, r.goodput.useful);
+        r.gpu_tokens(), r.tflops, r.mfu, r.bubble, r.exposed, r.cost.days, r.cost.usd, r.cost.mwh, r.goodput.useful,
+        r.hardware);
   }
   return out;
 }

@@ -22,6 +22,7 @@ struct Asked {
 // A found layout in numbers.
 struct Row {
   Choice choice;
+  std::string hardware{};
   i64 gpus = 1, dp = 1, bytes = 0;
   int stage = 0;
   double step_seconds = 0, tokens_per_second = 0, tflops = 0;  // flops of one GPU
@@ -60,6 +61,8 @@ struct Assumed {
 };
 std::string assumed_text(const Options& base, const DeviceFacts& facts, const Asked& asked, const Assumed& assumed);
 
+// The best layout for each number and kind of GPUs, and its speed against the first kind's.
+std::string kinds_text(const std::vector<Row>& rows, const Asked& asked);
 // The best layout for each number of GPUs.
 std::string counts_text(const std::vector<Row>& rows, const Asked& asked);
 

@@ -64,7 +64,7 @@ Row row_of(const Options& base, const Found& found, const DeviceFacts& facts, co
   sized.parallel.world_size = asked.gpus;
   const Options o = with(sized, found.choice);
   const Price& p = found.price;
-  Row r{.choice = found.choice, .gpus = asked.gpus, .dp = o.parallel.data_parallel_size()};
+  Row r{.choice = found.choice, .hardware = facts.name, .gpus = asked.gpus, .dp = o.parallel.data_parallel_size()};
   r.bytes = p.fullest.need.total(), r.stage = p.fullest.stage;
   r.step_seconds = p.time.seconds, r.bubble = p.time.bubble, r.exposed = p.time.exposed / p.time.seconds;
   const double batch = double(BatchSizes(o).largest());

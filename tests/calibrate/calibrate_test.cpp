@@ -6,6 +6,7 @@
 #include "calibrate/trial_program.h"
 #include "comm/join.h"
 #include "exec/cpu/backend.h"
+#include "exec/sim/kernel_kind.h"
 #include "exec/sim/overlap.h"
 #include "ops/grouped_product.h"
 
@@ -69,6 +70,44 @@ TEST(Calibrate, kept_facts_get_the_kernels_of_mixtures_that_they_lack) {
   DeviceFacts twice = once;
   add_mixtures(twice, *backend, *ranks);
   EXPECT_EQ(twice.products.size(), once.products.size());
+}
+
+// The model's own shapes are measured, so a plan of it does not interpolate.
+TEST(Calibrate, the_users_model_is_measured_in_its_own_sizes) {
+  const auto ranks = make_alone({});
+  const auto backend = make_cpu_backend(ranks.get());
+  const ModelCase model{
+      .layers = 2, .hidden = 96, .heads = 4, .vocab = 640, .seq = 32, .batch = 3, .dtype = DType::f32};
+  CalibrateOptions options{.name = "mine", .model = {timed(model)}, .before = DeviceFacts{}};
+  options.before->kernels = {{"add f32 -> f32", {1000000, 1024}, 1e6, 5e-6}};
+  options.before->transfers = {{.kind = "send", .busbw = {{1e6, 1}}}};
+  const DeviceFacts facts = calibrate(*backend, *ranks, options);
+  EXPECT_EQ(facts.kernels.front().seconds, 5e-6);
+  EXPECT_EQ(facts.transfers.size(), 1u);
+  const PlannedStep step = plan_step(model.spec(), *backend);
+  const Program& p = step.plan.programs[size_t(step.plan.index_of("last-micro-batch"))];
+  int products = 0;
+  double sum = 0;
+  for (const Instruction& in : p.instructions) {
+    const sim::KernelKind kind = sim::kind_of(step.plan, p, in);
+    if (!(kind.work > 0)) continue;
+    const auto& known = kind.table == Table::product     ? facts.products
+                        : kind.table == Table::attention ? facts.attention
+                                                         : facts.kernels;
+    const auto it =
+        std::ranges::find_if(known, [&](const KernelFact& k) { return k.form == kind.form && k.sizes == kind.sizes; });
+    ASSERT_NE(it, known.end()) << kind.form;
+    products += kind.table == Table::product, sum += it->seconds;
+  }
+  EXPECT_GT(products, 12);
+  EXPECT_GT(sum, 0);
+  EXPECT_GT(facts.together, 0);  // how much depends on what else the machine does
+  // A second measurement replaces the first.
+  options.before = facts;
+  for (KernelFact& f : options.before->products) f.seconds = 1000;
+  const DeviceFacts again = calibrate(*backend, *ranks, options);
+  EXPECT_EQ(again.products.size(), facts.products.size());
+  for (const KernelFact& f : again.products) EXPECT_LT(f.seconds, 10) << f.form;
 }
 
 }  // namespace megalith

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "json_schema.h"
 #include "tests/places.h"
@@ -139,6 +140,62 @@ TEST_F(Planning, ItsPageIsOneFileThatLoadsNothing) {
     EXPECT_GT(count("<" + tag), 0);
     EXPECT_EQ(count("<" + tag + " ") + count("<" + tag + ">"), count("</" + tag + ">")) << tag;
   }
+}
+
+TEST_F(Planning, KindsOfGpusStandBesideEachOther) {
+  const std::string run = "plan " + kModel + "--gpus 4:8 --tokens 1e9 ";
+  const Ran both = must(run + "--hardware h100-sxm,b200-sxm --gpu-hour-price 3 4 --json " + *this / "kinds.json" +
+                        " --csv " + *this / "kinds.csv");
+  const Json kinds = Json::parse(slurp(*this / "kinds.json"));
+  ASSERT_EQ(kinds.size(), 2);
+  for (size_t i = 0; i < 2; ++i) {
+    const Json& kind = kinds[i];
+    EXPECT_EQ(violations(kind, schema()), "");
+    const std::string name = kind["hardware"]["name"];
+    EXPECT_EQ(name, i == 0 ? "h100-sxm" : "b200-sxm");
+    const Json alone =
+        json_of(kModel + "--gpus 4:8 --tokens 1e9 --hardware " + name + " --gpu-hour-price " + (i == 0 ? "3" : "4"));
+    ASSERT_EQ(kind["best"].size(), 2);
+    for (size_t n = 0; n < 2; ++n)
+      for (const char* key : {"gpus", "name", "step_seconds", "bytes", "usd", "mwh"})
+        EXPECT_EQ(kind["best"][n][key], alone["best"][n][key]) << name << ' ' << key;
+    EXPECT_TRUE(holds(both.out, "4 x " + name) && holds(both.out, "8 x " + name)) << both.out;
+  }
+  const double ratio =
+      kinds[0]["best"][0]["step_seconds"].get<double>() / kinds[1]["best"][0]["step_seconds"].get<double>();
+  EXPECT_GT(ratio, 1.5);
+  EXPECT_TRUE(holds(both.out, fmt::format(" {:.2f} ", ratio))) << both.out;
+  const std::string csv = slurp(*this / "kinds.csv");
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 5) << csv;
+  EXPECT_TRUE(holds(csv, ",h100-sxm\n") && holds(csv, ",b200-sxm\n")) << csv;
+}
+
+TEST_F(Planning, KindsOfGpusHaveLimitsAndMistakes) {
+  const std::string run = "plan " + kModel + "--gpus 4 --tokens 1e12 ";
+  const double days = json_of(kModel + "--gpus 4 --tokens 1e12")["best"][0]["days"];
+  const std::string kinds = "--hardware h100-sxm,v100 ";
+  expect_refused(run + kinds, "--hardware v100: there are facts of ");
+  const Ran one_ends = must(run + "--hardware a100-80g-sxm,h100-sxm " + fmt::format("--max-days {}", days * 1.01));
+  EXPECT_TRUE(holds(one_ends.out, "a100-80g-sxm: none of these numbers of GPUs ends within the days")) << one_ends.out;
+  EXPECT_TRUE(holds(one_ends.out, "4 x h100-sxm, ")) << one_ends.out;
+  EXPECT_EQ(megalith(run + "--hardware a100-80g-sxm,h100-sxm --max-days 0.1").exit_code, 3);
+  expect_refused(run + "--hardware h100-sxm,b200-sxm --gpu-hour-price 3 4 5", "has 3 prices for 2 kinds of GPUs");
+  expect_refused(run + "--hardware h100-sxm,b200-sxm --explain tp1", "are of one kind of GPUs");
+  expect_refused(run + "--hardware h100-sxm,", "--hardware : there are facts of ");
+}
+
+TEST_F(Planning, ARecipeIsAModelWhoseLayoutIsSearched) {
+  const std::string fixed = "--gpus 8 --context-parallel-size 1 --pipeline-schedule 1f1b ";
+  const Json by_name = json_of("--recipe gpt2-small " + fixed);
+  ASSERT_FALSE(by_name["best"].empty());
+  EXPECT_EQ(by_name["sequence_length"], 1024);
+  std::set<i64> micro_batches;
+  for (const Json& row : by_name["best"]) micro_batches.insert(row["layout"]["micro_batch"].get<i64>());
+  EXPECT_GT(micro_batches.size(), 1) << "the recipe's micro-batch is not searched";
+  const Ran ran = must("plan --recipe gpt2-small --seq-length 512 " + fixed);
+  EXPECT_TRUE(holds(ran.out, "sequences of 512")) << ran.out;
+  expect_refused("plan --recipe gpt2-tiny " + fixed, "gpt2-tiny");
+  expect_refused("plan --recipe bert-base " + fixed, "pretrain-bert");
 }
 
 }  // namespace megalith::test
