@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <set>
+#include <unordered_set>
 
 #include "base/plain_number.h"
 
@@ -185,7 +185,8 @@ Field* FieldList::find(std::string_view name) {
 }
 
 void FieldList::check_unique() const {
-  std::set<std::string> names, flags;
+  std::unordered_set<std::string_view> names, flags;  // every start of the program makes several lists
+  names.reserve(fields_.size()), flags.reserve(2 * fields_.size());
   for (const Field& field : fields_) {
     check(names.insert(field.name).second, "two fields are called {}", field.name);
     for (const Spelling& spelling : field.spellings)

@@ -118,9 +118,9 @@ std::vector<Run> index_runs(const Mesh& mesh, const Shape& shape, const Layout& 
   for (size_t i = 0; i < list.size();) {
     const SplitOver s = list.split_from(i);
     i += size_t(s.axes.size());
-    check(s.order != Order::ragged,
-          "dim {} of {} is ragged over {}: a rank's indices along it are known from data alone", dim, to_string(shape),
-          to_string(s.axes, mesh.used()));
+    if (s.order == Order::ragged)
+      fail("dim {} of {} is ragged over {}: a rank's indices along it are known from data alone", dim, to_string(shape),
+           to_string(s.axes, mesh.used()));
     const i64 n = mesh.n(s.axes), k = (mesh.place(coord, s.axes) + n - s.rotated) % n;
     if (s.order == Order::block || n == 1) {
       runs = sub_runs(runs, size * k / n, size * (k + 1) / n);

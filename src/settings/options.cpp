@@ -15,9 +15,11 @@ namespace {
 
 // A value out of range is reported once and reset to its default, so that dependent rules do not report it too.
 void set_aside(Options& options) {
+  std::vector<std::string> broken = broken_ground(options);
+  if (broken.empty()) return;  // lists of fields take longer than the rules
   Options fresh;
   config::FieldList fields = config::fields_of(options), defaults = config::fields_of(fresh);
-  for (std::string& line : broken_ground(options)) {
+  for (std::string& line : broken) {
     const std::string flag = flags_in(line).at(0);
     if (config::Field* field = fields.find(flag.substr(2))) field->set(defaults.find(flag.substr(2))->values(), flag);
     options.wrong.unread.insert(flag);
