@@ -39,10 +39,9 @@ struct Real {
   const char* name;
   GroupedSizes z;
 };
-const Real kReal[] = {{"qwen3-30b fc1", {131072, 128, 1536, 2048}},
-                      {"qwen3-30b fc2", {131072, 128, 2048, 768}},
-                      {"mixtral fc1", {32768, 8, 28672, 4096}},
-                      {"mixtral fc2", {32768, 8, 4096, 14336}}};
+const Real kReal[] = {{"qwen3-30b fc1", {131072, 128, 1536, 2048}}, {"qwen3-30b fc2", {131072, 128, 2048, 768}},
+                      {"mixtral fc1", {32768, 8, 28672, 4096}},     {"mixtral fc2", {32768, 8, 4096, 14336}},
+                      {"deepseek fc1", {16384, 8, 4096, 7168}},     {"deepseek fc2", {16384, 8, 7168, 2048}}};
 
 void time_all(const std::string& part) {
   Dense dense;
