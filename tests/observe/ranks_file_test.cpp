@@ -55,7 +55,10 @@ TEST(RankPlaces, AreGatheredOnRankZero) {
   harness::run_ranks(3, [](Ranks& ranks) {
     const int r = ranks.rank();
     const auto all = gather_places(ranks, {r, "host" + std::to_string(r), r, r == 1 ? "bus" : "", r == 1 ? 7 : -1});
-    if (r > 0) return EXPECT_TRUE(all.empty());
+    if (r > 0) {
+      EXPECT_TRUE(all.empty());
+      return;
+    }
     ASSERT_EQ(all.size(), 3u);
     EXPECT_EQ(all[2].host, "host2");
     EXPECT_EQ(all[1].rank, 1);
