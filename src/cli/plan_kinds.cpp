@@ -13,7 +13,7 @@ namespace {
 
 struct Kind {
   std::string name;
-  std::vector<search::Row> rows{};        // the best layout of each number of GPUs that holds the model
+  std::vector<search::Row> rows{};      // the best layout of each number of GPUs that holds the model
   std::vector<std::string> commands{};  // of the rows
   std::string json{};
 };

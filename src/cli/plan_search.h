@@ -8,7 +8,8 @@ inline constexpr int kNothingFits = 3;  // exit code
 
 search::Asked asked_of(const PlanFlags& flags, i64 gpus);
 
-// The best `top` layouts. Sets the seconds that the search took. Throws Mistakes if the flags are wrong in every layout.
+// The best `top` layouts. Sets the seconds that the search took. Throws Mistakes if the flags are wrong in every
+// layout.
 search::Outcome search_layouts(search::Searcher& searcher, const PlanFlags& flags, search::Asked& asked, size_t top);
 
 // Writes the text to the file that `flag` names. Does nothing without a path.

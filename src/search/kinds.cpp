@@ -18,9 +18,10 @@ std::string kinds_text(const std::vector<Row>& rows, const Asked& asked) {
   const Row* first = nullptr;  // of these GPUs
   for (const Row& r : rows) {
     if (!first || first->gpus != r.gpus) first = &r;
-    out += fmt::format("\n{:>6} {:>14} {:>7.1f} {:>9.4g} {:>8.0f} {:>6.2f} {:>6} {:>6.1f}% {:>9.4g}", r.gpus, r.hardware,
-                       double(r.bytes) / (1 << 30), r.step_seconds, r.gpu_tokens(), r.gpu_tokens() / first->gpu_tokens(),
-                       r.mfu > 0 ? fmt::format("{:.1f}%", 100 * r.mfu) : "-", 100 * r.goodput.useful, r.cost.days);
+    out +=
+        fmt::format("\n{:>6} {:>14} {:>7.1f} {:>9.4g} {:>8.0f} {:>6.2f} {:>6} {:>6.1f}% {:>9.4g}", r.gpus, r.hardware,
+                    double(r.bytes) / (1 << 30), r.step_seconds, r.gpu_tokens(), r.gpu_tokens() / first->gpu_tokens(),
+                    r.mfu > 0 ? fmt::format("{:.1f}%", 100 * r.mfu) : "-", 100 * r.goodput.useful, r.cost.days);
     if (priced) out += r.cost.usd > 0 ? fmt::format(" {:>12.0f}", r.cost.usd) : fmt::format(" {:>12}", "-");
     if (powered) out += fmt::format(" {:>9.4g}", r.cost.mwh);
     out += "  " + to_string(r.choice);
