@@ -3,29 +3,74 @@
 #include <algorithm>
 
 namespace megalith {
+namespace {
 
-i64 copy_far(const FarSlot& slot, i64 at, const StridedBlock& box, const StridedBlock& to, std::byte* out,
-             i64 element) {
-  constexpr i64 kMostBytes = i64{1} << 26;  // at a time
-  const Shape common = common_part(box, to).size;
-  if (std::ranges::find(common, 0) != common.end()) return 0;
-  std::vector<std::byte> bytes;
-  Shape offset = box.offset, shape = box.shape;
-  const auto copy_rows = [&](i64 from) {
-    bytes.resize(size_t(count(shape) * element));
-    slot.read(from, bytes);
-    return copy_common({offset, shape, box.strides}, bytes.data(), to, out, element);
-  };
-  if (shape.empty()) return copy_rows(at);
-  const i64 begin = std::max<i64>(to.offset[0] - box.offset[0], 0), end = begin + common[0];
-  const i64 row_bytes = box.strides[0] * element, step = std::max<i64>(kMostBytes / row_bytes, 1);
-  i64 copied = 0;
-  for (i64 row = begin; row < end; row += step) {
-    offset[0] = box.offset[0] + row;
-    shape[0] = std::min(step, end - row);
-    copied += copy_rows(at + row * row_bytes);
+constexpr i64 kMostBytes = i64{1} << 26;   // of one read
+constexpr i64 kShortBytes = i64{1} << 16;  // reading a gap of this length takes less time than another request
+
+class FarCopy {
+ public:
+  FarCopy(const ReadSlot& read, i64 at, const StridedBlock& box, const StridedBlock& to, std::byte* out, i64 element)
+      : read_(read),
+        at_(at),
+        box_(box),
+        to_(to),
+        out_(out),
+        element_(element),
+        offset_(box.offset),
+        shape_(box.shape) {}
+
+  i64 copy() {
+    common_ = common_part(box_, to_).size;
+    if (std::ranges::find(common_, 0) != common_.end()) return 0;
+    return box_.shape.empty() ? copy_rows() : copy_from(0);
   }
-  return copied;
+
+ private:
+  // The box's rows along dim d are read whole if little of a row is not wanted.
+  bool reads_rows(size_t d) const {
+    i64 wanted = element_;
+    for (size_t k = d + 1; k < common_.size(); ++k) wanted *= common_[k];
+    return box_.strides[d] * element_ - wanted <= kShortBytes;
+  }
+
+  // Copies the common elements. Along dims before d, offset_ and shape_ have one index.
+  i64 copy_from(size_t d) {
+    const bool whole = reads_rows(d);
+    const i64 step = whole ? std::max<i64>(kMostBytes / (box_.strides[d] * element_), 1) : 1;
+    const i64 begin = std::max(to_.offset[d], box_.offset[d]), end = begin + common_[d];
+    i64 copied = 0;
+    for (i64 row = begin; row < end; row += step) {
+      offset_[d] = row, shape_[d] = std::min(step, end - row);
+      copied += whole ? copy_rows() : copy_from(d + 1);
+    }
+    offset_[d] = box_.offset[d], shape_[d] = box_.shape[d];
+    return copied;
+  }
+
+  // Reads the part of the box that offset_ and shape_ describe: its elements follow each other in the slot.
+  i64 copy_rows() {
+    i64 first = 0;
+    for (size_t k = 0; k < shape_.size(); ++k) first += (offset_[k] - box_.offset[k]) * box_.strides[k];
+    bytes_.resize(size_t(count(shape_) * element_));
+    read_(at_ + first * element_, bytes_);
+    return copy_common({offset_, shape_, box_.strides}, bytes_.data(), to_, out_, element_);
+  }
+
+  const ReadSlot& read_;
+  const i64 at_;
+  const StridedBlock &box_, &to_;
+  std::byte* const out_;
+  const i64 element_;
+  Shape offset_, shape_, common_{};
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace
+
+i64 copy_far(const ReadSlot& read, i64 at, const StridedBlock& box, const StridedBlock& to, std::byte* out,
+             i64 element) {
+  return FarCopy(read, at, box, to, out, element).copy();
 }
 
 }  // namespace megalith

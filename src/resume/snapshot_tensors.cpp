@@ -40,7 +40,8 @@ class SnapshotTensors final : public TensorReader {
 
   static i64 copy(const SeenBox& b, const StridedBlock& to, std::byte* out, i64 element) {
     const StridedBlock box{b.offset, b.shape, b.strides};
-    return b.far ? copy_far(*b.far, b.at, box, to, out, element) : copy_common(box, b.data, to, out, element);
+    if (!b.far) return copy_common(box, b.data, to, out, element);
+    return copy_far([&](i64 at, std::span<std::byte> bytes) { b.far->read(at, bytes); }, b.at, box, to, out, element);
   }
 
   void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const override {
