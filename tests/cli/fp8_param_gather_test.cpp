@@ -26,7 +26,12 @@ class Fp8ParamGather : public Workshop {
   }
   // The norm's squares are summed by buckets, which differ: in f64.
   void expect_same_losses(const std::string& a, const std::string& b) {
-    const auto want = digits(*this / (a + ".jsonl")), got = digits(*this / (b + ".jsonl"));
+    auto want = digits(*this / (a + ".jsonl")), got = digits(*this / (b + ".jsonl"));
+    const auto is_of_weights = [](const auto& v) {  // ranks that gather codes do not count casts of weights
+      return v.first.find("fp8_saturated_w") != std::string::npos ||
+             v.first.find("fp8_underflow_w") != std::string::npos;
+    };
+    std::erase_if(want, is_of_weights), std::erase_if(got, is_of_weights);
     EXPECT_EQ(want.size(), got.size());
     int losses = 0;
     for (const auto& [key, value] : want) {

@@ -1,4 +1,6 @@
 // golden-check with models of other programs; it can also fail.
+#include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <sstream>
@@ -47,14 +49,20 @@ void agrees_in(const GoldenCase& golden, const std::string& precision) {
     EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
     return;
   }
-  // Rounding selects other experts for some tokens. The losses are still compared in all ten steps.
+  // Rounding selects another expert for a few tokens, so one step may be off by more than its bound. The bound is at
+  // least four standard deviations of a step (hf_form.cpp). The root mean square of the steps must stay below two: ten
+  // independent errors exceed that once in 60,000 cases.
   std::istringstream lines(ran.out);
   int held = 0;
-  for (std::string line; std::getline(lines, line);)
-    if (line.find(" loss  ") != std::string::npos) {
-      ++held;
-      EXPECT_TRUE(line.starts_with("pass")) << line;
-    }
+  double squares = 0, error = 0, bound = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t at = line.find(" error ");
+    if (line.find(" loss  ") == std::string::npos || at == std::string::npos) continue;
+    ASSERT_EQ(std::sscanf(line.c_str() + at, " error %lf bound %lf", &error, &bound), 2) << line;
+    if (held++ < 2) EXPECT_TRUE(line.starts_with("pass")) << line;  // before and in the first step
+    if (held > 1) squares += error / bound * error / bound;
+  }
+  EXPECT_LT(std::sqrt(squares / 10), 0.5) << ran.out;
   EXPECT_EQ(held, 11) << ran.out << ran.err;
 }
 

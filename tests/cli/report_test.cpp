@@ -46,11 +46,11 @@ TEST_F(ReportOfRuns, HoldsTheLossesOfTheMetricsFile) {
 // Two ranks on this host. The GPU of the file is none of theirs.
 TEST_F(ReportOfRuns, ShowsRanksPhasesAndMemory) {
   if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
-  const Ran ran =
-      megalith(pretrain(fmt::format("--train-iters 12 --global-batch-size 8 --log-interval 1 --save {0} --metrics-file "
-                                    "{0}/m.jsonl --log-straggler --timing-log-level 2",
-                                    *this / "a")),
-               {.ranks = 2});
+  const Ran ran = megalith(
+      pretrain(fmt::format("--train-iters 12 --global-batch-size 8 --log-interval 1 --save {0} --save-interval 12 "
+                           "--metrics-file {0}/m.jsonl --log-straggler --timing-log-level 2",
+                           *this / "a")),
+      {.ranks = 2});
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const Ran without = must("report " + *this / "a");
   const std::string html = slurp(*this / "a/report.html");

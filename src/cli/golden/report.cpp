@@ -10,7 +10,7 @@ namespace megalith {
 void Report::line(const std::string& quantity, double error, double bound) {
   const bool ok = error <= bound;  // false for NaN
   ok_ &= ok;
-  fmt::print("{}  {:<64} error {:.3e}  bound {:.0e}\n", ok ? "pass" : "FAIL", quantity, error, bound);
+  fmt::print("{}  {:<64} error {:.3e}  bound {:.1e}\n", ok ? "pass" : "FAIL", quantity, error, bound);
 }
 
 void Report::lacks(const std::string& quantity) {

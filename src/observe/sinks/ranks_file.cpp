@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/append_file.h"
 #include "base/log.h"
 #include "base/run_files.h"
 
@@ -16,15 +17,15 @@ static double to_thousandths(double x) { return std::round(x * 1e3) / 1e3; }
 RanksFile::RanksFile(const std::filesystem::path& folder, i64 iteration, std::function<double()> now)
     : path_(folder / kRanksFile), iteration_(iteration), now_(std::move(now)) {}
 
+// The file is open only for a line, so that a disk in trouble may be made read-only during a run.
 void RanksFile::append(const std::string& line) {
   if (is_lost_) return;
   try {
-    if (!file_) file_.emplace(path_, "file of ranks");
+    is_lost_ = !AppendFile(path_, "file of ranks").append(line + "\n");
   } catch (const Error& e) {
     is_lost_ = true;
-    return log::warn("{}: the run's report will lack its ranks", e.what());
+    log::warn("{}: the run's report will lack its ranks", e.what());
   }
-  file_->append(line + "\n");
 }
 
 static ordered_json line_of(const char* event, double time, i64 iteration) {

@@ -7,16 +7,14 @@
 #pragma once
 #include <filesystem>
 #include <functional>
-#include <optional>
 
-#include "base/append_file.h"
 #include "observe/record.h"
 
 namespace megalith {
 
 class RanksFile final : public Sink {
  public:
-  // The file is opened with its first line. A failure is a warning.
+  // A failure is a warning. No line follows it.
   RanksFile(const std::filesystem::path& folder, i64 iteration, std::function<double()> now);
 
   void take(const Record& record) override { iteration_ = record.iteration; }
@@ -31,8 +29,7 @@ class RanksFile final : public Sink {
   std::filesystem::path path_;
   i64 iteration_;
   std::function<double()> now_;
-  std::optional<AppendFile> file_;
-  bool is_lost_ = false;   // it could not be opened
+  bool is_lost_ = false;   // a line could not be written
   double told_bytes_ = 0;  // peak of the last line
 };
 
