@@ -51,7 +51,7 @@ class CpuInterpreter final : public Interpreter {
   }
   void make_ready(int, bool, int) override {}
   void copy_on_device(i64) override {}
-  // At once: cores that copied would be missing in the next step.
+  // Copies immediately. A copy in the background would take CPU cores from the next step.
   void begin_copies(std::span<const Copy> copies) override {
     for (const Copy& c : copies)
       parallel_ranges(i64(c.to.size()), i64{1} << 20, [&](i64 begin, i64 end) {
@@ -112,7 +112,7 @@ class CpuInterpreter final : public Interpreter {
   }
 
  private:
-  static constexpr int kFirstChannel = 64;  // of tags; below: the lanes of relayouts
+  static constexpr int kFirstChannel = 64;  // first tag of pipeline transfers; relayout lanes use lower tags
   std::byte* place(const Leaf& leaf, int slot) { return executor_.leaf(leaf.name) + slot * leaf.stride(); }
   Ranks& others() {
     check(ranks_ != nullptr, "a transfer between pipeline stages on a single rank");
@@ -124,7 +124,7 @@ class CpuInterpreter final : public Interpreter {
   }
   struct Requested {
     std::vector<double> values;
-    double at;  // by steady_seconds()
+    double at;  // time of steady_seconds()
   };
   cpu::Executor executor_;
   Ranks* ranks_;
@@ -143,8 +143,8 @@ class CpuBackend final : public Backend {
     return cpu::has_fast_bf16() ? "products by its bf16 instructions" : "products in f32, which are as fast here";
   }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cpu::workspace_bytes(g, n); }
-  // Measured memory of running steps: compiled kernels, code pages that only a run touches, and the stack of each
-  // thread.
+  // Measured memory that running steps add: compiled kernels, code pages that only a run reads, and each thread's
+  // stack.
   i64 fixed_bytes() const override {
     constexpr i64 kCode = i64{448} << 10, kStack = i64{32} << 10;
     return resident_bytes() + kCode + num_threads() * kStack + cpu::packed_bytes();
@@ -152,7 +152,7 @@ class CpuBackend final : public Backend {
   i64 available_bytes() const override { return available_host_bytes(); }
   i64 peak_bytes() const override { return peak_resident_bytes(); }
   std::optional<i64> host_bytes() const override { return std::nullopt; }
-  // A bias costs the same fused or not, and so does its gradient's sum. A gradient is best squared while it is in
+  // On a CPU, fusing a bias or the sum of its gradient saves no time. Squaring a gradient is fastest while it is in
   // cache.
   std::set<std::string> passes_off() const override {
     return {"fuse-bias", "fuse-bias-grad", "fuse-code-add", "multi-tensor", "transpose-codes"};

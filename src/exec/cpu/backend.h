@@ -5,7 +5,7 @@
 
 namespace megalith {
 
-// `ranks`: whom plans for several ranks talk to.
+// `ranks`: transfers data if a plan has several ranks.
 std::unique_ptr<Backend> make_cpu_backend(Ranks* ranks = nullptr);
 
 }  // namespace megalith

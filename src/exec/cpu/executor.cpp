@@ -87,7 +87,7 @@ void Executor::run_instruction(int program, int instruction, bool first, int slo
   if (!s.with_others) return;
   const double seconds = now() - began;
   with_others_ += seconds, works.spent += seconds;
-  if (!s.begun_by && works.kernel.finish) return;  // it goes on
+  if (!s.begun_by && works.kernel.finish) return;  // the transfer is still running
   const double spent = std::exchange(works.spent, 0);
   if (works.reduces && told_) told_(spent);
 }

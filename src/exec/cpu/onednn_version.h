@@ -1,4 +1,4 @@
-// Which oneDNN computes on the CPU.
+// The version of the oneDNN library that runs on the CPU.
 #pragma once
 #include <string>
 

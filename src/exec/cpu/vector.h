@@ -1,6 +1,5 @@
-// Short vectors as GCC and Clang offer them, as wide as the widest register of the target machine. Storage types (bf16,
-// f16) convert to float on load. Loops over n elements run full vectors, and one partial vector at the end, through
-// each_vector().
+// Vector types of GCC and Clang, as wide as the widest register of the target machine. Storage types (bf16, f16)
+// convert to float on load. each_vector() loops over n elements: full vectors, then one partial vector.
 #pragma once
 #include <cstring>
 
@@ -19,7 +18,7 @@ using Vec = typename VectorOf<T>::type;  // of float, double and integers
 template <class T>
 constexpr int kLanes = kVectorBytes / int(sizeof(T));
 
-// The signed integer as wide as T: what comparisons of Vec<T> give.
+// The signed integer type with the width of T: the element type of comparisons of Vec<T>.
 template <class T>
 struct int_of {
   using type = i32;
@@ -39,7 +38,7 @@ Vec<T> fill(T x) {
 struct Full {};  // a whole vector
 struct Part {
   i64 count;
-};  // its first lanes only; the others are loaded as 0
+};  // the first `count` lanes; a load sets the others to 0
 
 template <class T>
 Vec<accum_t<T>> load(const T* p, Full = {}) {
@@ -53,7 +52,8 @@ inline Vec<float> load(const bf16* p, Full) {
   std::memcpy(&half, p, sizeof half);
   return Vec<float>(__builtin_convertvector(half, Vec<u32>) << 16);
 }
-// The f32 numbers, as bits, of f16 numbers in the low halves of words. By integers, as the compiler has no fast way.
+// Converts f16 bits in the low halves of words to f32 bits. It uses integer operations, because the compiler's own
+// conversion is slow.
 template <class W>
 [[gnu::always_inline]] inline W widen_half(W half) {
   using F = typename VectorOf<float, int(sizeof(W))>::type;
@@ -86,7 +86,7 @@ inline void store(bf16* p, Vec<float> v, Full = {}) {  // rounds to nearest even
   const auto half = __builtin_convertvector(bits, VectorOf<u16, kVectorBytes / 2>::type);
   std::memcpy(static_cast<void*>(p), &half, sizeof half);
 }
-inline void store(f16* p, Vec<float> v, Full = {}) {  // as f16 rounds
+inline void store(f16* p, Vec<float> v, Full = {}) {  // rounds as the type f16 does
   const Vec<u32> u = Vec<u32>(v), magnitude = u & 0x7fffffffu;
   const Vec<u32> normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - 0x38000000u) >> 13;
   const Vec<u32> small = Vec<u32>(Vec<float>(magnitude) + 0.5f) - 0x3f000000u;
@@ -102,7 +102,7 @@ void store(T* p, Vec<accum_t<T>> v, Part part) {
   std::memcpy(static_cast<void*>(p), lanes, size_t(part.count) * sizeof(T));
 }
 
-// v with 0 in the lanes that are not of the part.
+// v with 0 in the lanes outside of the part.
 template <class A>
 Vec<A> only(Vec<A> v, Full) {
   return v;
@@ -140,7 +140,7 @@ T sum_lanes(Vec<T> v) {  // pairwise, in a fixed order
     for (int i = 0; i < n; ++i) lanes[i] += lanes[i + n];
   return lanes[0];
 }
-// The sum of f(i, part) over the vectors of [0, n), in four chains, to hide latency. f returns 0 in lanes beyond the
+// The sum of f(i, part) over the vectors of [0, n). Four independent sums hide latency. f returns 0 in lanes beyond the
 // end.
 template <class A, class F>
 A sum_over(i64 n, F&& f) {
@@ -159,7 +159,7 @@ T max_lanes(Vec<T> v) {
   return out;
 }
 
-// Transposes a square of kLanes rows in place: log2(kLanes) rounds of zipping row i with row i + half.
+// Transposes a square of kLanes rows in place, in log2(kLanes) rounds. A round interleaves row i with row i + half.
 template <class T>
 void transpose(Vec<T> (&rows)[kLanes<T>]) {
   constexpr int n = kLanes<T>;

@@ -1,6 +1,6 @@
-// exp, the logistic function and the normal distribution on vectors. In f32 polynomials, right to a few units in the
-// last place; in f64 the standard library's, lane by lane: f64 is for tests. Coefficients: least squares reweighted
-// towards the least maximal relative error.
+// exp, the logistic function and the normal distribution on vectors. f32 uses polynomials with errors of a few ulp. f64
+// is for tests, and calls the standard library lane by lane. Coefficients are from least squares, reweighted to
+// minimise the largest relative error.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -9,14 +9,14 @@
 
 namespace megalith::cpu {
 
-// e^x within 2 ulp; below x = -86.6 it is 0, above 88.73 infinity. With n = round(x / ln 2): 2^n times a polynomial of
+// e^x within 2 ulp. 0 below x = -86.6, infinity above 88.73. With n = round(x / ln 2), it is 2^n times a polynomial of
 // degree 6.
 inline Vec<float> exp(Vec<float> x) {
   constexpr float kRound = 0x1.8p23f + 126;  // adding it rounds, and leaves n + 126 in the low bits
   const Vec<float> in = x < -87.0f ? fill(-87.0f) : x > 89.0f ? fill(89.0f) : x;
   const Vec<float> shifted = in * 1.44269504088896341f + kRound;
   const Vec<float> n = shifted - kRound;
-  Vec<float> r = in - n * 0.693145751953125f;  // ln 2 in two parts, the first of few bits
+  Vec<float> r = in - n * 0.693145751953125f;  // ln 2 in two parts; the first has few bits
   r = r - n * 1.42860682030941723e-6f;
   Vec<float> q = fill(1.381422239e-03f);
   q = q * r + 8.368899027e-03f;
@@ -24,7 +24,7 @@ inline Vec<float> exp(Vec<float> x) {
   q = q * r + 1.666651913e-01f;
   q = q * r + 4.999999335e-01f;
   const Vec<float> p = r * r * q + r + 1.0f;
-  const Vec<float> half = p * Vec<float>(Vec<i32>(shifted) << 23);  // 2^(n - 1): 2^128 is no float
+  const Vec<float> half = p * Vec<float>(Vec<i32>(shifted) << 23);  // 2^(n - 1), because 2^128 is not a float
   const Vec<float> y = half + half;
   return x < -86.6f ? Vec<float>{} : x > 88.73f ? fill(std::numeric_limits<float>::infinity()) : y;
 }
@@ -45,7 +45,7 @@ Logistic<A> logistic(Vec<A> x) {
   return {x > A(0) ? d : e * d, x > A(0) ? e * d : d};
 }
 
-// The normal distribution: cdf(x) = P(X < x) within 6 ulp, in the lower tail too, and its density within 4.
+// The normal distribution. cdf(x) = P(X < x) is within 6 ulp, also in the lower tail. The density is within 4 ulp.
 template <class A>
 struct Normal {
   Vec<A> cdf, density;

@@ -48,7 +48,7 @@ struct SquaredRelu {
   }
 };
 
-// Small tensors only: lane by lane.
+// Computed lane by lane, because its tensors are small.
 struct Tanh {
   template <class A>
   static Vec<A> value(Vec<A> x) {
@@ -69,7 +69,7 @@ struct Relu {
   }
   template <class A>
   static Vec<A> slope(Vec<A> x) {
-    return x > A(0) ? fill(A(1)) : x == x ? Vec<A>{} : x;  // of NaN: NaN
+    return x > A(0) ? fill(A(1)) : x == x ? Vec<A>{} : x;  // NaN stays NaN
   }
 };
 

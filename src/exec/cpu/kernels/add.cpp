@@ -25,7 +25,7 @@ void add_row(const X* x, const Y* y, i64 step, X* z, i64 n) {
 }
 
 template <class X, class Y>
-Kernel make(const std::vector<Loop>& loops) {  // strides of y, z; x has the layout of z
+Kernel make(const std::vector<Loop>& loops) {  // with the strides of y and z; x has z's strides
   return {0, [loops](const Args& a) {
             const i64 step = loops.empty() ? 0 : loops.back().stride[0];
             parallel_rows(loops, [&](const auto& at, i64 n) {

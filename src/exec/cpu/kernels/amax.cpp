@@ -1,4 +1,4 @@
-// Kernel of Amax: parts of the tensor, then the largest of them.
+// Kernel of Amax. Threads find the maximum of each part of the tensor, then one thread the maximum of the parts.
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/magnitude.h"
 

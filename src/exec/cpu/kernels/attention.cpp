@@ -1,6 +1,6 @@
-// Attention forward: for each tile of queries, walks the tiles of keys with a running maximum and sum (online softmax).
-// See attention_tile.h for the transposed form of the scores. Every output has one thread and a fixed order of sums, so
-// bits do not depend on the thread count.
+// Attention forward with online softmax: each query tile loops over key tiles with a running maximum and sum.
+// attention_tile.h explains why scores are transposed. One thread computes an output, with a fixed order of sums. So
+// results are bitwise equal for any number of threads.
 #include <cmath>
 
 #include "base/threads.h"
@@ -17,11 +17,11 @@ struct Pass {
   const T *q, *k, *v;
   const i64* rows;
   Limits limits;
-  const A *o_before, *lse_before;  // of keys seen before, or null
+  const A *o_before, *lse_before;  // results over earlier keys, or null
   O* o;
   A* lse;
-  const T* table;  // of relative positions, or null
-  A* bias;         // by distance, [g,r,distances]
+  const T* table;  // relative position biases, or null
+  A* bias;         // biases by distance, [g,r,distances]
 
   Distances<A> bias_of(const Item& it) const {
     return {table ? bias + (it.g * p.r + it.r) * p.distances() : nullptr, p.origin};
@@ -31,7 +31,7 @@ struct Pass {
 template <class A>
 struct Scratch {
   A *k, *v;    // [t, dp] and [t, ep] of the current (b, g)
-  A* queries;  // [kTile, dp], or of o [kTile, ep]
+  A* queries;  // [kTile, dp]; also a tile of o [kTile, ep]
   A* qt;       // [dp, kTile], scaled
   A* scores;   // [keys of a tile, kTile]
   A* ot;       // [ep, kTile]
@@ -48,7 +48,7 @@ struct Scratch {
 // The maximum of the live scores of query vector c, and of `m`.
 template <class A>
 Vec<A> live_max(const Rects& rects, const A* scores, int c, Vec<A> m) {
-  Vec<A> part[4] = {m, m, m, m};  // four chains: one would wait for itself
+  Vec<A> part[4] = {m, m, m, m};  // four independent maxima hide latency
   for (const Rect& rect : rects) {
     if (c < rect.c0 || c >= rect.c1) continue;
     const A* at = scores + c * kLanes<A>;
@@ -60,7 +60,7 @@ Vec<A> live_max(const Rects& rects, const A* scores, int c, Vec<A> m) {
   return max<A>(max<A>(part[0], part[1]), max<A>(part[2], part[3]));
 }
 
-// Scores to exp(score - m), and their sum.
+// Replaces scores by exp(score - m). Returns their sum.
 template <class A>
 Vec<A> exp_live(const Rects& rects, A* scores, int c, Vec<A> m) {
   Vec<A> sum[2] = {};
@@ -76,7 +76,7 @@ Vec<A> exp_live(const Rects& rects, A* scores, int c, Vec<A> m) {
   return sum[0] + sum[1];
 }
 
-// Replaces scores by probabilities up to the factor 1 / sum. Earlier sums are scaled to the new maximum.
+// Replaces scores by probabilities without their factor 1 / sum. Scales earlier sums to the new maximum.
 template <class A>
 void softmax_step(const AttentionPlan& p, const Rects& rects, Scratch<A>& w) {
   constexpr A inf = std::numeric_limits<A>::infinity();
@@ -150,7 +150,7 @@ void attend(const Pass<T, O>& pass, const Item& it, const KeyRun& run, Scratch<a
   }
 }
 
-// Starts empty, or with the result of earlier keys: their o counts as a sum of weight 1 at the maximum lse.
+// Starts from zero, or from the result over earlier keys: their o has sum 1 and maximum lse.
 template <class T, class O>
 void begin_softmax(const Pass<T, O>& pass, const Item& it, Scratch<accum_t<T>>& w) {
   using A = accum_t<T>;
@@ -211,7 +211,7 @@ void run(const Pass<T, O>& pass, std::byte* workspace, i64 bytes) {
   });
 }
 
-// continues: the last two inputs are o and lse of keys seen before.
+// continues: the last two inputs are o and lse over earlier keys.
 template <class T, class O>
 Kernel attention(const AttentionSpec& at, bool continues, const KernelContext& context) {
   using A = accum_t<T>;

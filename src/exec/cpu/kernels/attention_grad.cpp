@@ -1,9 +1,9 @@
-// Attention backward. Probabilities are computed again from q, k and lse; with D = sum_d do * o, and P' the
-// probabilities after dropout,
+// Attention backward. Probabilities P are recomputed from q, k and lse. With D = sum_d do * o, and P' = P after
+// dropout:
 //   dv = P'^T do    dS = P * (keep * do v^T - D)    dq = scale * dS k    dk = scale * dS^T q
-// One job walks query tiles of one (b, g), all r of it, and adds to its own dk and dv; so there are no races and no
-// atomics. When there are fewer (b, g) than the threads want, the tiles of one are split into several jobs. Their dk
-// and dv are added up in order at the end.
+// A job loops over the query tiles of all r of one (b, g). It adds to its own dk and dv, so there are no races and no
+// atomics. If pairs (b, g) are too few for the threads, each pair is split into several jobs. Their dk and dv are added
+// in order at the end.
 #include "base/threads.h"
 #include "exec/cpu/kernels/attention_bias.h"
 #include "exec/cpu/vector_math.h"
@@ -20,12 +20,12 @@ struct Pass {
   const i64* rows;
   Limits limits;
   G *dq, *dk, *dv;
-  const T* table = nullptr;  // of relative positions, and its gradient, if there is one
+  const T* table = nullptr;  // relative position biases and their gradient, or null
   std::byte* dtable = nullptr;
   DType dtable_type = DType::f32;
 };
 
-// Of one thread. Tiles of queries: rows [kTile, dp], transposed [dp, kTile]; of do with ep.
+// Memory of one thread. Tiles of q are [kTile, dp], or transposed [dp, kTile]. Tiles of do have ep instead of dp.
 template <class A>
 struct Scratch {
   A *k, *v;  // [t, dp] and [t, ep] of the current (b, g)
@@ -74,7 +74,7 @@ void load_tile(const Pass<T, G>& pass, const Item& it, Scratch<accum_t<T>>& w) {
   }
 }
 
-// Scores and do v^T become the probabilities after dropout and dS.
+// Replaces scores by the probabilities after dropout, and do v^T by dS.
 template <class A>
 void dsoftmax(const AttentionPlan& p, const DropKeys& keys, const Rect& r, i64 first_key, Scratch<A>& w) {
   alignas(64) A factor[kTile];
@@ -172,7 +172,7 @@ void run_item(const Pass<T, G>& pass, const Item& it, Scratch<accum_t<T>>& w, co
     });
 }
 
-// One row of dk or dv: the sum of the same row of `count` accumulators, `stride` apart.
+// Writes one row of dk or dv: the sum of this row of `count` accumulators, which are `stride` elements apart.
 template <class A, class G>
 void write_row(const A* from, i64 count, i64 stride, i64 d, G* to) {
   each_vector<A>(0, d, [&](i64 x, auto part) {
@@ -182,11 +182,11 @@ void write_row(const A* from, i64 count, i64 stride, i64 d, G* to) {
   });
 }
 
-// The split of the work, and its accumulators. With one job per (b, g) a thread reuses its own; otherwise each job has
-// its own.
+// The jobs, and their accumulators of dk and dv. With one job per (b, g), each thread has one accumulator and reuses
+// it. Otherwise each job has one.
 struct Jobs {
   i64 pairs, splits;
-  i64 scratch_bytes, grads_bytes;  // of one thread, of one accumulator
+  i64 scratch_bytes, grads_bytes;  // per thread, per accumulator
   i64 accumulators;
 
   i64 count() const { return pairs * splits; }

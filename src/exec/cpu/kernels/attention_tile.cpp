@@ -20,7 +20,7 @@ static std::vector<QueryTile> cut_tiles(const std::vector<i64>& positions) {
   return tiles;
 }
 
-// Key tiles of a run that a tile of queries sees.
+// Number of key tiles of a run that a query tile sees.
 static i64 tiles_seen(const AttentionPlan& p, const QueryTile& tile, const KeyRun& keys) {
   const i64 first = p.positions[tile.first] - keys.position;
   const i64 last = p.at.causal ? std::min(first + tile.count, keys.length) - 1 : keys.length - 1;
@@ -57,7 +57,7 @@ AttentionPlan plan_attention(const AttentionSpec& at, const KernelContext& conte
   }
   if (at.buckets) {
     p.origin = keys.dim(0) - 1;
-    for (i64 key = p.origin; key > -(o.dim(0) + kTile); --key)  // as seen from position 0
+    for (i64 key = p.origin; key > -(o.dim(0) + kTile); --key)  // relative to query position 0
       p.bucket_of.push_back(relative_bucket(key, !at.causal, at.buckets, at.max_distance));
   }
   p.threads = num_threads();
@@ -92,7 +92,7 @@ Bounds<A> bounds_of(const AttentionPlan& p, const Item& it, const KeyRun& keys, 
   }
   const int used = (tile.count + kLanes<A> - 1) / kLanes<A>;
   for (int c = used; c < Bounds<A>::kVectors; ++c)
-    out.lo_min[c] = keys.length, out.hi_max[c] = -1;  // nothing: never live
+    out.lo_min[c] = keys.length, out.hi_max[c] = -1;  // empty range: never live
   return out;
 }
 
@@ -115,7 +115,7 @@ Rects live_rects(const Bounds<A>& bounds, i64 first_key, i64 end_key) {
   return out;
 }
 
-// Rounded biases: a key's is one number, a query's own was its lane's.
+// Adds rounded biases: the key's number, which is one for a row, minus the query's number, which is one for a lane.
 template <class A>
 static void add_rounded_bias(const Bounds<A>& bounds, const Rect& rect, i64 first_key, const Alibi<A>& alibi,
                              A* scores) {
@@ -150,7 +150,7 @@ void bias_and_mask(const Bounds<A>& bounds, const Rect& rect, i64 first_key, con
     }
 }
 
-// The item at which the sum of costs before it reaches `cost`.
+// The first item for which the costs of all earlier items reach `cost`.
 static i64 item_at(const AttentionPlan& p, i64 cost) {
   i64 per_head = 0;
   for (i64 c : p.tile_cost) per_head += c;

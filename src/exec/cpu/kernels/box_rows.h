@@ -1,5 +1,5 @@
-// A rank's block of a tensor as rows of its last dim, by its boxes (ops/boxes.h). Boxes that differ only in their
-// offset along the last dim form a band; their columns are adjacent in the grid.
+// Loops over a rank's block of a tensor by boxes (ops/boxes.h) and rows of the last dim. Boxes that differ only in
+// their offset along the last dim form a band. The boxes of a band are neighbours in the grid.
 #pragma once
 #include <algorithm>
 
@@ -16,12 +16,12 @@ class BoxRows {
 
   i64 elements() const { return count(shape_); }
   i64 bands() const { return count(grid_) / std::max<i64>(1, width()); }
-  i64 width() const { return grid_.back(); }  // boxes of a band
+  i64 width() const { return grid_.back(); }  // boxes in a band
   i64 boxes() const { return count(grid_); }
-  i64 columns() const { return box_.back(); }  // of a box
+  i64 columns() const { return box_.back(); }  // columns of a box
   i64 row_length() const { return shape_.back(); }
 
-  // f(offset) for each row of the band, in memory order.
+  // Calls f(offset) for each row of the band, in memory order.
   template <class F>
   void for_rows(i64 band, F&& f) const {
     const size_t dims = shape_.size() - 1;
@@ -40,7 +40,7 @@ class BoxRows {
     }
   }
 
-  // f(box of the band, begin, end) for each box's columns.
+  // Calls f(box of the band, begin, end) with the range of columns of each box.
   template <class F>
   void for_columns(F&& f) const {
     for (i64 k = 0; k < width(); ++k) f(k, k * columns(), std::min(row_length(), (k + 1) * columns()));

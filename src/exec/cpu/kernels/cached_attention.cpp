@@ -1,4 +1,4 @@
-// New tokens against the cache: one (batch, head, query) at a time; the cache is read once, which is what bounds it.
+// Attention of new tokens over the KV cache, one (batch, head, query) at a time. It is bound by reading the cache once.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -26,7 +26,7 @@ struct Sizes {
   i64 s, t, b, g, r, d, e;  // e: size of a value
 };
 
-// One query: scores, softmax, weighted sum. k and v point at this batch row and group; `step` is the distance between
+// One query: scores, softmax, weighted sum. k and v point to this batch row and group. `step`: distance between
 // positions.
 template <class T>
 struct OneQuery {
@@ -34,8 +34,8 @@ struct OneQuery {
   const Sizes& n;
   const AttentionSpec& at;
   A slope;
-  const T* table;     // of the head, by bucket; null: no bias
-  const int* bucket;  // of position - key
+  const T* table;     // the head's biases by bucket; null: no bias
+  const int* bucket;  // bucket of position - key
 
   A bias(i64 key, i64 position) const {
     if (table) return A(table[bucket[position - key]]);

@@ -9,22 +9,22 @@
 
 namespace megalith::cpu {
 
-// Rows and columns of x seen as a matrix: its first `split` dims, and the rest.
+// Rows and columns of x as a matrix: the products of its first `split` dims and of its other dims.
 inline std::pair<i64, i64> matrix_of(const Shape& shape, int split) {
   i64 rows = 1, columns = 1;
   for (size_t d = 0; d < shape.size(); ++d) (int(d) < split ? rows : columns) *= shape[d];
   return {rows, columns};
 }
 
-// The new index of each of n numbers when [n / parts, parts] becomes [parts, n / parts].
+// The new index of each of n numbers after [n / parts, parts] is transposed to [parts, n / parts].
 inline std::vector<i64> places_apart(i64 n, i64 parts) {
   std::vector<i64> out(static_cast<size_t>(n));
   for (i64 i = 0; i < n; ++i) out[size_t(i)] = i % parts * (n / parts) + i / parts;
   return out;
 }
 
-// [rows, columns] -> [columns, rows], in tiles that fit into the cache. Rows, and columns, may come from several parts,
-// which are then concatenated.
+// Transposes [rows, columns] to [columns, rows], in tiles that fit in the cache. Rows and columns may alternate between
+// several parts. The result has the parts one after another.
 inline void transpose_codes(const u8* x, i64 rows, i64 columns, u8* y, i64 row_parts = 1, i64 column_parts = 1) {
   constexpr i64 kTile = 64;
   const std::vector<i64> row_at = places_apart(rows, row_parts), column_at = places_apart(columns, column_parts);

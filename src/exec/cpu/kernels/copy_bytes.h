@@ -1,4 +1,4 @@
-// A copy of many bytes, by all threads.
+// Copies many bytes with all threads.
 #pragma once
 #include <cstring>
 

@@ -1,6 +1,6 @@
-// The vocabulary-parallel loss. A rank's columns have increasing global indices, so the real ones (below `vocab`) come
-// first. A label is located by the runs of these indices. Labels of other ranks, of padding, and ignored (negative)
-// ones add nothing.
+// Vocabulary-parallel cross entropy. A rank's columns have increasing global indices, so columns below `vocab` come
+// before padding. A label is found by the runs of these indices. Labels of other ranks, labels of padding, and ignored
+// (negative) labels add nothing.
 #include <algorithm>
 #include <cmath>
 
@@ -12,10 +12,10 @@ namespace megalith::cpu {
 namespace {
 
 struct Columns {
-  i64 rows, width, valid;  // width: of a row of logits; valid: how many of it exist
-  std::vector<Run> runs;   // of global indices
+  i64 rows, width, valid;  // width: logits in a row; valid: logits without padding
+  std::vector<Run> runs;   // runs of global indices
 
-  i64 find(i64 label) const {  // -1 if it is not here
+  i64 find(i64 label) const {  // -1: not on this rank
     i64 at = 0;
     for (const Run& r : runs) {
       if (label >= r.start && label < r.start + r.length) {
@@ -95,7 +95,7 @@ template <class T>
 void grad_row(const Columns& c, const T* x, i32 id, accum_t<T> m, accum_t<T> dz0, accum_t<T> dz1, T* dx) {
   using A = accum_t<T>;
   const i64 label = c.find(id);
-  const A there = label < 0 ? A(0) : dz0 * exp(fill(A(x[label]) - m))[0] + dz1;  // before x is overwritten
+  const A there = label < 0 ? A(0) : dz0 * exp(fill(A(x[label]) - m))[0] + dz1;  // read before x is overwritten
   each_vector<A>(0, c.valid, [&](i64 i, auto part) { store(dx + i, dz0 * exp(load(x + i, part) - m), part); });
   std::fill(dx + c.valid, dx + c.width, T(0));
   if (label >= 0) dx[label] = T(there);

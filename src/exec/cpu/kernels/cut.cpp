@@ -1,4 +1,4 @@
-// Kernels of Cut and Join: copies of runs, `inner` elements for each index of the cut dim.
+// Kernels of Cut and Join. They copy each of the two parts of a row as one run.
 #include <cstring>
 
 #include "base/threads.h"
@@ -9,7 +9,7 @@ namespace megalith::cpu {
 namespace {
 
 struct Runs {
-  i64 rows;           // all dims before the cut dim
+  i64 rows;           // product of the dims before the cut dim
   i64 first, second;  // bytes of a row's parts
 };
 
@@ -22,7 +22,7 @@ Runs runs_of(const std::string& x, char at, i64 first, i64 second, const Shape& 
   return r;
 }
 
-constexpr i64 kRows = 64;  // that a thread takes at least
+constexpr i64 kRows = 64;  // fewest rows of a thread
 
 }  // namespace
 

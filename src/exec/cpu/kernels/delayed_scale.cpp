@@ -4,7 +4,7 @@
 
 namespace megalith::cpu {
 
-// A layer's state by what it saw. history: room for that of one tensor.
+// Updates a layer's state with the step's amax values. history: scratch for one tensor's history.
 static void move_on(const DelayedScale& op, float* state, const float* seen, std::span<float> history) {
   const i64 slots = i64(history.size());
   for (i64 t = 0; t < kTensorsOfLayer; ++t) {

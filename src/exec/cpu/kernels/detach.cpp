@@ -1,4 +1,4 @@
-// Kernel of Detach: its result is its input's memory.
+// Kernel of Detach. It does nothing, because output and input are the same memory.
 #include "exec/cpu/kernel.h"
 
 namespace megalith::cpu {

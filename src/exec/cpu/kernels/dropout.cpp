@@ -1,5 +1,5 @@
-// Dropout: an element stays if unit(hash) >= p. The hash mixes the seed, the sample number of its row, and its other
-// global indices in the order of the dims. The dims before the last are mixed once for a run of the last.
+// Dropout keeps an element if unit(hash) >= p. The hash mixes the seed, the row's sample number, and the other global
+// indices in the order of the dims. The dims before the last are mixed once for a run of the last dim.
 #include <array>
 #include <cmath>
 
@@ -16,11 +16,11 @@ struct DropPlan {
   u64 seed, below;                      // dropped if hash >> 11 is below it
   double keep;                          // 1 / (1 - p)
   int batch;                            // the dim that the sample number replaces
-  std::vector<std::vector<i64>> index;  // global, of each dim
-  i64 outer, inner;                     // elements of all dims but the last; of the last
+  std::vector<std::vector<i64>> index;  // global indices by dim
+  i64 outer, inner;                     // product of all dims but the last; size of the last
 };
 
-// The hash before the last dim is mixed in.
+// The hash of all dims but the last.
 u64 prefix(const DropPlan& p, const i64* rows, i64 outer) {
   const int last = int(p.index.size()) - 1;
   std::array<i64, kMaxDims> at{};

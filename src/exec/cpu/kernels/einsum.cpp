@@ -1,4 +1,4 @@
-// Kernels of Einsum, by plan_einsum. What `plus` and `bias` add is written to y first, and the product is added to it.
+// Kernels of Einsum, chosen by plan_einsum. They first write `plus` and `bias` to y, then add the product.
 #include <cstring>
 
 #include "exec/cpu/kernel.h"
@@ -11,7 +11,7 @@ namespace megalith::cpu {
 
 namespace {
 
-// When y is added to rather than overwritten.
+// True if the product is added to y, false if it overwrites y.
 struct Adds {
   bool accumulate, starts;
   bool operator()(const Args& a) const { return accumulate && !(a.first_micro_batch && starts); }

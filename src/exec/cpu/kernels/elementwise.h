@@ -1,5 +1,5 @@
-// Element by element with explicit vectors, so that bf16 converts as fast as memory delivers. The odd elements at the
-// end of a range are computed just like the others.
+// Elementwise loops with explicit vectors, so that bf16 conversion is as fast as memory. Elements past the last full
+// vector are computed in the same way as the others.
 #pragma once
 #include <type_traits>
 
@@ -7,7 +7,7 @@
 
 namespace megalith::cpu {
 
-// y[i] = f(x[i]...) for i < n; y may be one of the x. f takes vectors, or numbers where the types' sums differ (f32
+// y[i] = f(x[i]...) for i < n. y may be one of the x. f takes vectors, or numbers if the accumulation types differ (f32
 // with f64).
 template <class F, class Y, class... X>
 void map(i64 n, F&& f, Y* y, const X*... x) {
@@ -22,7 +22,7 @@ constexpr auto kSame = [](auto a) { return a; };
 constexpr auto kPlus = [](auto a, auto b) { return a + b; };
 constexpr auto kTimes = [](auto a, auto b) { return a * b; };
 
-// Sums in f64. (Loops for the compiler: it widens f32 to f64 better than explicit vectors of GCC 12 do.)
+// Sums in f64. These are plain loops, because GCC 12 widens f32 to f64 faster in them than with explicit vectors.
 template <class X>
 double sum_of(const X* x, i64 n) {
   double sum = 0;
@@ -30,7 +30,7 @@ double sum_of(const X* x, i64 n) {
   for (i64 i = 0; i < n; ++i) sum += double(x[i]);
   return sum;
 }
-// Four streams at once, because memory is faster with several streams.
+// Reads four streams at once, because memory is faster with several streams.
 template <class X, class W>
 double sum_of_products(const X* x, const W* w, i64 n) {
   const i64 q = n / 4;

@@ -1,7 +1,7 @@
 // Kernels of Embedding and EmbeddingGrad.
 //
-// The gradient sorts the tokens by id, keeping their order, and gives each id's run to one thread: no two threads write
-// one row, and the order of its sum is the tokens' own.
+// The gradient sorts the tokens by id and keeps their order within an id. One thread sums the run of an id in token
+// order. So no two threads write the same row.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace megalith::cpu {
 
 namespace {
 
-// The table's rows that this rank holds: ids first .. first + n.
+// The table's rows on this rank: ids first .. first + n - 1.
 struct Rows {
   i64 first = 0, n = 0;
 };
@@ -29,7 +29,7 @@ struct Sizes {
   Rows rows;
 };
 
-// (row of the table, token), sorted, without the tokens whose id is elsewhere. Returns how many.
+// Writes sorted pairs (row of the table, token) for the ids on this rank. Returns the number of pairs.
 i64 sort_tokens(const i32* ids, const Sizes& s, u64* out) {
   i64 n = 0;
   for (i64 t = 0; t < s.tokens; ++t)
@@ -39,7 +39,7 @@ i64 sort_tokens(const i32* ids, const Sizes& s, u64* out) {
   return n;
 }
 
-// The first run that begins at or after `i`.
+// The begin of the first run at or after `i`.
 i64 run_begin(const u64* sorted, i64 n, i64 i) {
   while (i > 0 && i < n && sorted[i] >> 32 == sorted[i - 1] >> 32) ++i;
   return i;
@@ -52,9 +52,9 @@ struct RowSums {
   i64 width;
   Y* table;
   bool add;
-  u8* marks;  // of rows that hold something, which are added to if there are marks; or null
+  u8* marks;  // by row: it has a value, so it is added to; null: `add` decides for all rows
 
-  // One row of the table from tokens sorted[begin, end).
+  // Sums tokens sorted[begin, end) into their row of the table.
   void row(i64 begin, i64 end) const {
     using S = std::common_type_t<accum_t<X>, accum_t<Y>>;
     constexpr i64 kPart = 256;

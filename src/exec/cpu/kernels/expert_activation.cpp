@@ -1,5 +1,5 @@
-// Kernels of ExpertActivation and its gradient: y = act(u) w, w a row's weight. A row of u is gate [f], then up [f], or
-// x [f].
+// Kernels of ExpertActivation and its gradient: y = act(u) w, where w is a row's weight. A row of u is gate [f] then up
+// [f], or x [f].
 #include "base/threads.h"
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/acts.h"
@@ -9,7 +9,7 @@ namespace megalith::cpu {
 
 namespace {
 
-// Of a row: act(u), and with d, the cotangent of act(u), that of u.
+// Elements of a row. value() is act(u). slope() writes the cotangent of u, from d, the cotangent of act(u).
 template <class F, class T>
 struct Gated {
   using A = accum_t<T>;
@@ -59,8 +59,8 @@ Kernel forward(i64 f, i64 experts) {
           }};
 }
 
-// Each sum adds the vectors in order, then a vector's lanes. With `with_output` y may overwrite dy, and du may
-// overwrite u: each element is read before it is written.
+// Each sum adds the vectors in order, then the lanes. With `with_output`, y may overwrite dy and du may overwrite u,
+// because each element is read before it is written.
 template <class G, class T>
 Kernel gradient(i64 f, i64 experts, bool with_output) {
   using A = accum_t<T>;

@@ -10,7 +10,7 @@ namespace megalith::cpu {
 namespace {
 
 struct ExpertBiasShape {
-  i64 experts = 0, width = 1;  // of a row
+  i64 experts = 0, width = 1;  // elements of a row
 };
 
 ExpertBiasShape shape_of(const KernelContext& context, int rows, int ends) {
@@ -41,7 +41,7 @@ Kernel add_bias(const ExpertBiasShape& s, bool weighted) {
           }};
 }
 
-// A thread has columns of an expert, and adds their rows in order.
+// A thread sums the rows of an expert in order, for some of the columns.
 template <class T, class Y>
 Kernel sum_rows(const ExpertBiasShape& s, bool weighted) {
   using A = std::common_type_t<accum_t<T>, accum_t<Y>>;

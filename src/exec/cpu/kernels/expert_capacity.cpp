@@ -1,4 +1,4 @@
-// ExpertCapacity, expert by expert, and its gradient.
+// Kernels of ExpertCapacity, which loops over the experts, and of its gradient.
 #include "base/threads.h"
 #include "exec/cpu/kernels/router_row.h"
 
@@ -10,7 +10,7 @@ struct CapacityShape {
   DropBy by;
 };
 
-// The entries of each expert, in the tokens' order.
+// The entries of each expert, in token order.
 std::vector<std::vector<i64>> by_expert(const CapacityShape& s, const i32* choice) {
   std::vector<std::vector<i64>> out(static_cast<size_t>(s.experts));
   for (i64 i = 0; i < s.entries; ++i)

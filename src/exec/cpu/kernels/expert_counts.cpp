@@ -1,4 +1,4 @@
-// CountShares and BalanceBias.
+// Kernels of CountShares and BalanceBias.
 #include "exec/cpu/kernels/router_row.h"
 
 namespace megalith::cpu {
@@ -23,7 +23,7 @@ Kernel prepare(const BalanceBias& op, const KernelContext& context) {
             double sum = 0;
             for (i64 i = 0; i < n; ++i) sum += double(count[i]);
             for (i64 i = 0; i < n; ++i) {
-              const double above = double(count[i]) * double(n) - sum;  // whole numbers: the mean is never rounded
+              const double above = double(count[i]) * double(n) - sum;  // integers, so the mean is not rounded
               if (above != 0) a.out<float>(0)[i] += above < 0 ? rate : -rate;
             }
           }};

@@ -1,9 +1,9 @@
-// Kernels of ExpertRows and ExpertParts: tokens are counted by expert, then each gets its places.
+// Kernels of ExpertRows and ExpertParts. ExpertRows counts tokens by expert, then assigns rows to each token.
 #include "exec/cpu/kernel.h"
 
 namespace megalith::cpu {
 
-// cuts[i + 1] is the first token whose rows do not fit after those from cuts[i] on.
+// cuts[i + 1] is the first token whose rows do not fit in the part that begins at token cuts[i].
 Kernel prepare(const ExpertParts& op, const KernelContext& context) {
   const Shape choice = context.in_shape(0);
   const i64 tokens = choice[0] * choice[1], k = choice[2], each = op.experts / context.outs[0].shape[1];
@@ -29,7 +29,7 @@ Kernel prepare(const ExpertRows& op, const KernelContext& context) {
   const Shape choice = context.in_shape(0);
   const i64 tokens = choice[0] * choice[1], k = choice[2];
   const std::vector<Run> experts =
-      index_runs(context.mesh, context.outs[0].shape, context.outs[0].layout, context.coord, 1);  // of this rank
+      index_runs(context.mesh, context.outs[0].shape, context.outs[0].layout, context.coord, 1);  // this rank's
   check(experts.size() == 1, "[expert_rows] a rank's experts must be one block");
   const i64 first = experts[0].start, n = experts[0].length;
   return {n * i64(sizeof(i32)), [=](const Args& a) {

@@ -11,10 +11,10 @@ namespace {
 
 constexpr int kEnds = 1, kSource = 2, kSlots = 3;
 
-// How many rows there are.
+// The number of rows.
 i64 rows_of(const Args& a, i64 experts) { return a.in<i32>(kEnds)[experts - 1]; }
 
-// y of a token: the sum of its rows, and `plus` if there is one.
+// y of a token: the sum of its rows, and of `plus` if it is not null.
 template <class T>
 struct TokenSum {
   const T* rows;

@@ -1,7 +1,7 @@
-// Rounds over blocks of the smaller operand. In a round all threads pack the block, a share each. Then each takes
-// panels of the other operand: it packs one that fits into the L1 cache, and multiplies it with the block, which stays
-// in the L2 cache. Meanwhile the next panel is prefetched. Only the split of k affects rounding, and it depends on k
-// only.
+// A product is a sequence of rounds, one for each block of the smaller operand. In a round, each thread packs a share
+// of the block, which stays in the L2 cache. Then each thread takes panels of the other operand. It packs a panel,
+// which fits in the L1 cache, and multiplies it by the block. Meanwhile it prefetches the next panel. Only the split of
+// k affects rounding, and this split depends only on k.
 #include "exec/cpu/kernels/gemm.h"
 
 #include <atomic>
@@ -14,16 +14,16 @@ namespace megalith::cpu {
 
 namespace {
 
-constexpr i64 kDeep = 768;                // k of a round, at most
-constexpr i64 kStep = 192;                // k of a piece, at most
-constexpr i64 kBlockBytes = 1536 * 1024;  // of the packed block
-constexpr i64 kSumsBytes = 4 << 20;       // of partial sums
-constexpr i64 kWorthAThread = 1 << 19;    // multiplications: some microseconds, as a few meetings take
+constexpr i64 kDeep = 768;                // most k of a round
+constexpr i64 kStep = 192;                // most k of a piece
+constexpr i64 kBlockBytes = 1536 * 1024;  // most bytes of the packed block
+constexpr i64 kSumsBytes = 4 << 20;       // most bytes of partial sums
+constexpr i64 kWorthAThread = 1 << 19;    // multiplications; they take as long as a few barriers of the threads
 
 i64 parts_of(i64 n, i64 part) { return (n + part - 1) / part; }
 i64 round_up(i64 n, i64 unit) { return parts_of(n, unit) * unit; }
 i64 aligned(i64 elements) { return round_up(elements, kVectorBytes); }
-// About equal parts of n, each `most` at most.
+// The size of about equal parts of n: a multiple of `unit`, at most `most`.
 i64 even_part(i64 n, i64 most, i64 unit) { return std::min(most, round_up(parts_of(n, parts_of(n, most)), unit)); }
 
 // The widths of packed panels and of a piece.
@@ -35,8 +35,8 @@ struct Widths {
 };
 
 struct Round {
-  i64 i, j, p;  // where it begins: in the block's operand, the other one, and k
-  i64 m, n, k;  // its size
+  i64 i, j, p;  // begin in the block's operand, in the other operand, and in k
+  i64 m, n, k;  // sizes from i, j and p
 };
 
 }  // namespace
@@ -52,12 +52,12 @@ struct Gemm::Workspace {
   i64 bytes() const { return (block() + of.threads * (piece() + tile()) + sums()) * i64(sizeof(S)); }
 };
 
-// The product as one thread sees it.
+// One thread's part of a product.
 template <class S, class C>
 struct GemmRun {
   using T = gemm::Tile<S>;
 
-  // One of the factors, seen as rows: those of a, or the columns of b.
+  // One operand by rows: the rows of a, or the columns of b.
   struct Operand {
     const std::byte* x;
     DType dtype;
@@ -127,7 +127,7 @@ struct GemmRun {
         i, j, p, std::min(of.block, stays.rows - i), std::min(of.pieces, moves.rows - j), std::min(of.k, depth - p)};
   }
 
-  // A task is a panel with the full block, or with a chunk of it if there are too few tasks for the threads.
+  // A task multiplies a panel by the full block, or by a chunk of it if tasks are too few for the threads.
   struct Tasks {
     i64 pieces, chunks, rows;
     i64 count() const { return pieces * chunks; }
@@ -142,7 +142,7 @@ struct GemmRun {
   struct Range {
     i64 begin, size;
   };
-  // This thread's share of packing the block.
+  // The rows of the block that this thread packs.
   Range share(const Round& r) const {
     const i64 w = stays.width.panel, units = parts_of(r.m, w), begin = units * id / threads * w;
     return {begin, std::min(r.m, units * (id + 1) / threads * w) - begin};
@@ -164,14 +164,13 @@ struct GemmRun {
     return moves.lines(rows.begin, r.p + q, rows.size, std::min(of.step, r.k - q));
   }
 
-  // The work of one task: rows [i, i + m) of the block with rows [j, j + n) of the other operand, in the round's
-  // terms.
+  // The work of one task: rows [i, i + m) of the block by rows [j, j + n) of the other operand. Both count from the
+  // round's begin.
   struct Area {
     i64 i, j, m, n;
   };
 
-  // The destination of an area's sums, and the part of c to which they are finally copied (nullptr: no copy, or the
-  // sums are incomplete).
+  // Where an area's sums go. `copy`: the part of c that gets the complete sums. nullptr: no copy, or incomplete sums.
   struct Goal {
     S* sums;
     i64 row;
@@ -180,7 +179,7 @@ struct GemmRun {
     bool copy_adds;
   };
 
-  // Adds the products of `k` packed steps from `from`.
+  // Adds the products of the `k` packed steps at `from`.
   void tiles(const Area& area, const S* from, i64 k, const Goal& goal, gemm::Ahead& ahead) const {
     for (i64 i = 0; i < area.m; i += stays.width.panel)
       for (i64 j = 0; j < area.n; j += moves.width.panel) {
@@ -204,7 +203,7 @@ struct GemmRun {
         map(cols, kSame, to, sums);
   }
 
-  // `after`: the lines of the next task's first piece.
+  // `after`: memory of the next task's first piece, to prefetch.
   void multiply(const Round& r, const Area& area, i64 index, const gemm::Lines& after, gemm::Lines& later) const {
     const i64 rows = b_stays ? area.n : area.m, cols = b_stays ? area.m : area.n;
     C* to = c + (b_stays ? r.j + area.j : r.i + area.i) * c_row + (b_stays ? r.i + area.i : r.j + area.j);
@@ -229,7 +228,7 @@ struct GemmRun {
 
   void work(const Round& r, const Round* next) const {
     const Tasks t = tasks(r);
-    gemm::Lines later;  // the next block's
+    gemm::Lines later;  // of the next block
     if (next) {
       const Range rows = share(*next);
       later = stays.lines(next->i + rows.begin, next->p, rows.size, next->k);

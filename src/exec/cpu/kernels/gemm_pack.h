@@ -1,6 +1,6 @@
-// Packing for Gemm: panels of W rows of an operand with k outermost, out[k][j], in the type that sums have. Operands
-// that are dense along k are transposed in registers, 16-bit ones two steps of k in a word at a time; operands that are
-// dense along their rows are copied.
+// Packing for Gemm: panels of W rows of an operand with k outermost, out[k][j], in the type of the sums. Operands that
+// are dense along k are transposed in registers. 16-bit operands are transposed as words of two steps of k. Operands
+// that are dense along their rows are copied.
 #pragma once
 #include <utility>
 
@@ -8,13 +8,13 @@
 
 namespace megalith::cpu::gemm {
 
-// The vector a, b.
+// Concatenates a and b.
 template <class V, size_t... I>
 [[gnu::always_inline]] inline auto join(V a, V b, std::index_sequence<I...>) {
   return __builtin_shufflevector(a, b, int(I)...);
 }
 
-// 16 bytes of each of `n` rows, one after the other.
+// Loads 16 bytes of each of `n` rows into one vector.
 template <class Word, int n>
 [[gnu::always_inline]] inline auto load_lanes(const std::byte* x, i64 stride) {
   if constexpr (n == 1) {
@@ -27,7 +27,7 @@ template <class Word, int n>
   }
 }
 
-// The halves of a0 b0 a1 b1 ... in each 16 bytes.
+// Interleaves each 16 bytes of a and b: a0 b0 a1 b1 ... Returns the first and the second halves.
 template <class V, size_t... I>
 [[gnu::always_inline]] inline std::pair<V, V> zip_lanes(V a, V b, std::index_sequence<I...>) {
   constexpr int n = sizeof...(I), e = 16 * n / int(sizeof(V));
@@ -35,7 +35,7 @@ template <class V, size_t... I>
   return {__builtin_shufflevector(a, b, at(int(I), 0)...), __builtin_shufflevector(a, b, at(int(I), 1)...)};
 }
 
-// Rows j .. j + N of a panel of W, dense along k: kSteps of k at a time.
+// Packs rows j .. j + N - 1 of a panel of W rows that is dense along k, kSteps of k at a time.
 template <class S, class X, i64 W>
 struct Transposer {
   static constexpr bool kHalf = std::is_same_v<X, f16>;
@@ -46,7 +46,7 @@ struct Transposer {
   using Row = typename VectorOf<S, N* int(sizeof(S))>::type;
   using Words = typename VectorOf<u32, N* int(sizeof(S))>::type;
 
-  // rows[i] holds a word of row i + E * l at every 16 bytes l: a square of E by E in each is turned.
+  // Transposes a square of E by E words in each 16 bytes. The l-th 16 bytes of rows[i] are words of row i + E * l.
   [[gnu::always_inline]] static void turn(Row (&rows)[E]) {
 #pragma GCC unroll 2
     for (int round = 1; round < E; round *= 2) {
@@ -82,7 +82,7 @@ struct Transposer {
   }
 };
 
-// One panel of W: out[k][j] = x[j * across + k * along] for j < n <= W, zeros beyond.
+// Packs one panel of W rows: out[k][j] = x[j * across + k * along] for j < n <= W, and 0 for other j.
 template <class S, class X, i64 W>
 void pack(const X* x, i64 across, i64 along, i64 n, i64 k, S* out) {
   using T = Transposer<S, X, W>;
@@ -99,8 +99,8 @@ void pack(const X* x, i64 across, i64 along, i64 n, i64 k, S* out) {
   }
 }
 
-// Whole panels of an operand dense along its rows, a few steps of k of each at a time: memory is read in sequence there
-// and written in sequence here.
+// Packs whole panels of an operand that is dense along its rows, a few steps of k of each at a time. So it reads and
+// writes memory in sequence.
 template <class S, class X, i64 W>
 void copy(const X* x, i64 along, i64 panels, i64 k, S* out) {
   constexpr i64 kSteps = 8;
@@ -113,7 +113,7 @@ void copy(const X* x, i64 along, i64 panels, i64 k, S* out) {
           for (i64 j = 0; j < W; ++j) out[(q * k + p) * W + j] = S(x[p * along + q * W + j]);
 }
 
-// Panels of W of a block of `rows` rows.
+// Packs a block of `rows` rows in panels of W rows.
 template <class S, class X, i64 W>
 void pack_panels(const X* x, i64 across, i64 along, i64 rows, i64 k, S* out) {
   i64 done = 0;

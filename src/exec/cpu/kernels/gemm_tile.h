@@ -23,13 +23,13 @@ struct Tile {
   static constexpr i64 kCols = kVectors * kLanes;
 };
 
-constexpr i64 kGroup = 8;  // steps of k between two requests to memory
+constexpr i64 kGroup = 8;  // steps of k between two prefetches
 
-// `runs` runs of `bytes` bytes, `stride` bytes apart, to be fetched into the second-level cache.
+// Memory to prefetch into the L2 cache: `runs` runs of `bytes` bytes, which are `stride` bytes apart.
 struct Lines {
   const std::byte* at = nullptr;
   i64 bytes = 0, stride = 0, runs = 0;
-  i64 done = 0;  // of the run
+  i64 done = 0;  // bytes of the current run
 
   i64 count() const { return runs * ((bytes + 63) / 64); }
   void ask() {
@@ -40,8 +40,8 @@ struct Lines {
 };
 
 struct Ahead {
-  Lines next, later;  // in this order
-  i64 burst = 1;      // lines at a time
+  Lines next, later;  // `next` is prefetched first
+  i64 burst = 1;      // lines of one prefetch
 
   void ask() {
     for (i64 i = 0; i < burst; ++i)
@@ -49,8 +49,8 @@ struct Ahead {
   }
 };
 
-// The destination of a tile: rows of full vectors, `row` elements apart; overwritten or added to. `lines`: the memory
-// written next (the same, or its final destination), as rows of bytes.
+// Where a tile goes: rows of full vectors, `row` elements apart. `add`: adds to them. Otherwise overwrites them.
+// `lines`: rows of the memory to prefetch, which is `c` or the final destination of the sums.
 template <class S>
 struct Target {
   S* c;
@@ -80,7 +80,7 @@ void tile(const S* a, const S* b, i64 k, const Target<S>& to, Ahead& ahead) {
     }
     a += T::kRows, b += T::kCols;
   };
-  // The rows of C are asked for early enough for memory, late enough to be in the first-level cache at the end.
+  // Prefetches rows of C early enough to arrive, and late enough to be in the L1 cache at the end.
   const i64 groups = k / kGroup, c_begin = groups > 2 * R ? groups - 2 * R : 0;
   for (i64 g = 0; g < groups; ++g) {
     ahead.ask();
@@ -91,7 +91,7 @@ void tile(const S* a, const S* b, i64 k, const Target<S>& to, Ahead& ahead) {
     for (i64 u = 0; u < kGroup; ++u) step();
   }
   for (i64 p = groups * kGroup; p < k; ++p) step();
-  if (to.add)  // all loads before the first store: loads at the same page offset would wait for it
+  if (to.add)  // all loads precede the first store, because a load with a store's page offset waits for it
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 3
@@ -102,7 +102,7 @@ void tile(const S* a, const S* b, i64 k, const Target<S>& to, Ahead& ahead) {
     for (int v = 0; v < V; ++v) store(to.c + r * to.row + v * T::kLanes, sums[r][v]);
 }
 
-// tile<S, rows, vectors> by numbers known only at run time.
+// Returns tile<S, rows, vectors> for numbers that are known only at run time.
 template <class S>
 auto tile_of(i64 rows, i64 vectors) {
   using T = Tile<S>;

@@ -1,5 +1,6 @@
-// Kernel of GroupedProduct. How many rows an expert has is known when it runs, and products are prepared before: one
-// for each power of two of rows. An expert's rows go through those that add up to them, the largest first.
+// Kernel of GroupedProduct. An expert's number of rows is known only at run time, but products are prepared earlier. So
+// one product is prepared for each power of two of rows. An expert's rows are split into powers of two, the largest
+// first.
 #include <bit>
 
 #include "base/threads.h"
@@ -10,18 +11,18 @@ namespace megalith::cpu {
 
 namespace {
 
-constexpr i64 kMost = 4096;  // rows of one product
+constexpr i64 kMost = 4096;  // most rows of one product
 
 struct Operand {
-  i64 row = 0, expert = 0;  // bytes of a row, of an expert's part; 0: none
+  i64 row = 0, expert = 0;  // bytes of a row and of an expert's part; 0: none
 };
 
 struct Products {
-  std::vector<MatMul> of;  // by the logarithm of the rows
+  std::vector<MatMul> of;  // by log2 of the rows
   i64 workspace = 0;
 };
 
-// Of `rows` rows.
+// The product for `rows` rows.
 GemmSpec gemm_of(const GroupedShape& s, const std::array<DType, 3>& types, i64 rows) {
   const Matrix y{types[2], s.sums ? s.in : s.out, 1};
   if (s.sums)  // y [out, in] = a^T [out, rows] b [rows, in]

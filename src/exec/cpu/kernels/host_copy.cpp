@@ -1,5 +1,6 @@
-// Values to the host's memory and back. Host and device are one here, so these are copies: the one to the host is made
-// as late as a device may make it, the one from there as early.
+// Copies of values to the host's memory and back. On the CPU, host and device have the same memory. On a lane,
+// HostStore copies when its transfer ends, and HostFetch when its transfer begins. These are the latest and the
+// earliest times on a GPU.
 #include "ops/host_copy.h"
 
 #include "exec/cpu/kernel.h"

@@ -1,5 +1,5 @@
-// Kernels of LatentKeys and LatentKeysGrad: a row is one position of one sequence. The gradient of the shared part is
-// added up head by head, in f32 at least.
+// Kernels of LatentKeys and LatentKeysGrad. A row is one position of one sequence. The gradient of the shared part is
+// summed head by head, in f32 or f64.
 #include <cstring>
 
 #include "base/threads.h"

@@ -1,4 +1,4 @@
-// y = (x - mean) rstd w + c; the variance in a second pass, over x - mean. With n = (x - mean) rstd and g = dy w:
+// y = (x - mean) rstd w + c. A second pass over x - mean computes the variance. With n = (x - mean) rstd and g = dy w:
 //   dx = [residual +] rstd (g - mean(g) - n mean(g n)),  dw = sum over rows of dy n,  dc = sum over rows of dy.
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// The largest |value| of a run as the bits of an f32 without sign, where NaN is above infinity: integers, so the
-// compiler makes vectors of the loop, and in which order does not matter.
+// The largest |value| of a run as the bits of an f32 without sign. NaN is above infinity. Bits are integers, so the
+// compiler vectorises the loop, and the order of the elements does not matter.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -21,7 +21,7 @@ u32 largest_bits(const X* x, i64 n) {
 // NaN counts as infinite.
 inline float amax_of_bits(u32 bits) { return std::bit_cast<float>(std::min(bits, kInfinityBits)); }
 
-// Of n values. parts: room for sum_parts(n) numbers.
+// The amax of n values. parts: scratch for sum_parts(n) numbers.
 template <class X>
 float amax_of(const X* x, i64 n, u32* parts) {
   parallel_for(sum_parts(n), 1, [&](i64 i) {
@@ -32,7 +32,7 @@ float amax_of(const X* x, i64 n, u32* parts) {
   return amax_of_bits(bits);
 }
 
-// The amax of a result whose parts are written in any order, by any threads. to: null if it is not wanted.
+// The amax of a result. Any thread may give its parts, in any order. to: null if the amax is not wanted.
 class AmaxOfParts {
  public:
   explicit AmaxOfParts(float* to) : bits_(reinterpret_cast<u32*>(to)) {

@@ -26,7 +26,8 @@ dnnl::memory::desc describe(const Matrix& x, i64 rows, i64 cols) {
   return {{rows, cols}, type, dnnl::memory::dims{x.row, x.col}};
 }
 
-// oneDNN makes and runs a primitive on the calling thread alone while this lives: threads are ours (base/threads.h).
+// While this object lives, oneDNN makes and runs primitives only on the calling thread. The threads of base/threads.h
+// divide the work instead.
 class OneThread {
  public:
   OneThread() { omp_set_num_threads(1); }
@@ -38,7 +39,7 @@ class OneThread {
   int before_ = omp_get_max_threads();
 };
 
-// Whether a product has an implementation that packs operands into its own memory, outside of the scratchpad.
+// True if a product has an implementation that packs operands into its own memory, outside of the scratchpad.
 std::atomic<bool>& packs() {
   static std::atomic<bool> any = false;
   return any;
@@ -87,8 +88,8 @@ class Primitive {
   dnnl::matmul matmul_;
 };
 
-// The product, split along its longer side; all parts but the last have length `size`. As the split affects rounding it
-// depends only on the shape, not on the threads.
+// Splits the product along its longer side. All parts but the last have length `size`. The split affects rounding, so
+// it depends only on the shape, and not on the threads.
 struct Cut {
   bool columns;
   i64 size, parts;
@@ -132,11 +133,11 @@ class OneDnn {
 
   GemmSpec spec_;
   Cut cut_;
-  std::shared_ptr<const Primitive> most_, last_;  // one of them where all parts are alike
+  std::shared_ptr<const Primitive> most_, last_;  // the same object if all parts have the same size
 };
 
-// The product of each shape is created once and shared by layers. So its memory is included when the process is
-// measured for the plan.
+// Creates the product of each shape once; layers share it. So its memory is included when the plan measures the
+// process.
 std::shared_ptr<const OneDnn> shared_product(const GemmSpec& s, bool add) {
   const auto of = [](const Matrix& x) { return std::tuple(x.dtype, x.row, x.col); };
   using Operand = std::tuple<DType, i64, i64>;
@@ -151,8 +152,9 @@ std::shared_ptr<const OneDnn> shared_product(const GemmSpec& s, bool add) {
 
 }  // namespace
 
-// Where oneDNN multiplies bf16 faster than Gemm, which computes in f32: with tiles (AMX), and with the dot products
-// of AMD CPUs (Zen 4 and later), which have twice the rate of f32. On Intel CPUs dot products are no faster than f32.
+// True if oneDNN multiplies bf16 faster than Gemm, which computes in f32. Tiles (AMX) are faster. So are the dot
+// products of AMD CPUs (Zen 4 and later), which have twice the rate of f32. On Intel CPUs dot products are no faster
+// than f32.
 bool has_fast_bf16() {
   const auto has = [isa = unsigned(dnnl::get_effective_cpu_isa())](dnnl::cpu_isa x) {
     return (isa & unsigned(x)) == unsigned(x);

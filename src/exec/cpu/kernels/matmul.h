@@ -1,4 +1,4 @@
-// A prepared matrix product, by the fastest means for its types on this CPU.
+// A prepared matrix product with the fastest implementation for its types on this CPU.
 #pragma once
 #include <functional>
 #include <optional>
@@ -9,22 +9,22 @@ namespace megalith::cpu {
 
 struct MatMul {
   i64 workspace = 0;  // bytes
-  // a, b, c, add, workspace: c = a b, or c + a b with `add`.
+  // Arguments: a, b, c, add, workspace. c = a b, or c += a b with `add`.
   std::function<void(const std::byte*, const std::byte*, std::byte*, bool, std::byte*)> run;
 };
 
-// bf16 where the CPU is faster in it (AMX, or AMD's avx512_bf16): oneDNN. All else: Gemm. Against oneDNN on an Emerald
-// Rapids without AMX it is 5 to 10% faster in f32, and twice as fast in bf16. On a Zen 4, layers of GPT-2 at 4 x 64
-// take a third less time in bf16 by oneDNN than by Gemm.
+// oneDNN computes bf16 products if the CPU has fast bf16 (AMX, or AMD's avx512_bf16). Gemm computes all others. On an
+// Emerald Rapids without AMX, Gemm is 5 to 10% faster than oneDNN in f32, and twice as fast in bf16. On a Zen 4, layers
+// of GPT-2 at 4 x 64 in bf16 take a third less time with oneDNN than with Gemm.
 MatMul make_matmul(const GemmSpec& spec);
-bool has_fast_bf16();  // this CPU is faster in bf16
+bool has_fast_bf16();  // this CPU multiplies bf16 faster than f32
 
-// The two means. oneDNN's has none for f64, mixed inputs, or operands without a dense dim.
+// The two implementations. onednn_matmul() has none for f64, mixed inputs, or operands without a dense dim.
 MatMul own_matmul(const GemmSpec& spec);
 std::optional<MatMul> onednn_matmul(const GemmSpec& spec);
 
-// Memory that the products use besides their workspaces while they run, on all threads. Measured: oneDNN reports only
-// the implementation.
+// Bytes that running products use besides their workspaces, on all threads. They are measured, because oneDNN reports
+// only the implementation.
 i64 packed_bytes();
 
 }  // namespace megalith::cpu

@@ -1,4 +1,4 @@
-// Kernels of accumulation and update over many tensors: those of single tensors, one after the other.
+// Kernels of accumulation and update over many tensors. They run the kernels of single tensors one after another.
 #include "exec/cpu/kernel.h"
 
 namespace megalith::cpu {

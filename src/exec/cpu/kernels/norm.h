@@ -1,6 +1,6 @@
-// Shared by the norms: their rows, weights converted once per run, and sums over all rows (dw, dc) that do not depend
-// on the thread count. The number of rows determines a split into at most 64 chunks; each chunk sums its rows in order,
-// then chunks are added in order.
+// Shared code of the norms: rows, weights that are converted once per run, and sums over all rows (dw, dc). The sums do
+// not depend on the number of threads. The number of rows determines a split into at most 64 chunks. Each chunk sums
+// its rows in order, then the chunks are added in order.
 #pragma once
 #include "base/threads.h"
 #include "exec/cpu/kernel.h"
@@ -9,8 +9,8 @@
 namespace megalith::cpu {
 
 struct NormShape {
-  i64 rows = 1, h = 0, hp = 0;  // hp: h in whole cache lines of the widest type
-  i64 chunk, chunks;            // rows in a chunk
+  i64 rows = 1, h = 0, hp = 0;  // hp: h rounded up to whole cache lines
+  i64 chunk, chunks;            // chunk: rows of a chunk
 
   explicit NormShape(const Shape& x) : h(x.back()), hp((h + 15) / 16 * 16) {
     for (size_t i = 0; i + 1 < x.size(); ++i) rows *= x[i];
@@ -20,7 +20,7 @@ struct NormShape {
   i64 grain() const { return std::max<i64>(1, 2048 / std::max<i64>(1, h)); }
 };
 
-// A vector [h] of any float type, widened.
+// Widens a vector [h] of any float type.
 template <class A>
 void widen(DType dtype, const std::byte* from, i64 n, A* to) {
   dispatch_float(dtype, [&]<class T>() {
@@ -28,7 +28,7 @@ void widen(DType dtype, const std::byte* from, i64 n, A* to) {
   });
 }
 
-// The sums of the chunks' partial sums [chunks][stride], in order, to a vector [h] of any float type.
+// Adds the chunks' partial sums [chunks][stride] in order. Writes a vector [h] of any float type.
 template <class A>
 void add_chunks(const NormShape& shape, const A* partial, i64 stride, DType dtype, std::byte* to) {
   dispatch_float(dtype, [&]<class T>() {

@@ -1,4 +1,5 @@
-// Kernel of Normalize: the sum of squares of each block, added in their order, then one pass more.
+// Kernel of Normalize. It sums the squares of each block, and adds the blocks' sums in order. A second pass scales the
+// values.
 #include <cmath>
 
 #include "exec/cpu/kernel.h"

@@ -23,35 +23,36 @@ struct Arithmetic {
   static S root(S x) { return std::sqrt(x); }
 };
 
-constexpr i64 kNear = kBlock / 4;  // elements that the nearest cache holds of all tensors
+constexpr i64 kNear = kBlock / 4;  // elements of each tensor that fit in the L1 cache together
 
-// A tensor's numbers in memory: as S, or as bf16.
+// A tensor in memory, of type S or bf16.
 template <class S>
 struct Stored {
   void* at = nullptr;
   bool narrow = false;
 
-  // Elements [i, i + n) as S.
+  // Copies elements [i, i + n) as S.
   void copy_to(i64 i, i64 n, S* to) const {
     if (narrow)
       map(n, kSame, to, static_cast<const bf16*>(at) + i);
     else
       std::copy_n(static_cast<const S*>(at) + i, n, to);
   }
-  // The same in place if they have type S, else converted into `held`.
+  // Returns elements [i, i + n): in place if they have type S, else converted in `held`.
   S* seen(i64 i, i64 n, S* held) const {
     if (!narrow) return static_cast<S*>(at) + i;
     copy_to(i, n, held);
     return held;
   }
-  // Puts back what seen() gave; bf16 is rounded to the nearest, of two equally near to the even one.
+  // Writes the elements of seen() back. bf16 is rounded to nearest even.
   void keep(i64 i, i64 n, const S* held) const {
     if (narrow) map(n, kSame, static_cast<bf16*>(at) + i, held);
   }
 };
 
-// Memory of an update. copy: may be null. rest: null, or the low bits that the copy lacks; then there is no other copy
-// of the weights. marks: null, or for each row of `width` elements whether the gradient is read; other rows are zero.
+// Memory of an update. copy: may be null. low_half: the low bits of f32 weights whose high bits are `copy`. w is then
+// null. marks: for each row of `width` elements, whether the gradient is read. Other rows' gradients are zero. null:
+// all rows are read.
 template <class S, class C>
 struct Tensors {
   S* w;
@@ -115,7 +116,7 @@ S* weights_of(const Tensors<S, C>& t, i64 first, i64 n, S* held) {
   return t.w + first;
 }
 
-// Of elements [i, i + n), n <= kNear; the copy is made while they are in the nearest cache.
+// Updates elements [i, i + n), n <= kNear. Writes the copy while they are in the L1 cache.
 template <int kStates, class Step, class S, class C>
 void update_piece(const Step& step, const Tensors<S, C>& t, i64 i, i64 n) {
   S w[kNear], g[kNear], states[kMostStates][kNear];
@@ -154,7 +155,7 @@ Kernel with_types(const Update& op, const KernelContext& context, F&& f) {
   return wide ? with.template operator()<double>() : with.template operator()<float>();
 }
 
-// By a rule of the list.
+// The kernel of an update rule.
 template <class Rule, class S, class C>
 Kernel kernel_of(const Rule& rule, const Update& op, const KernelContext& context) {
   static_assert(Rule::kStates <= kMostStates);

@@ -1,5 +1,5 @@
-// Kernel of Quantize, by bands of boxes: the boxes' amax, their scales, then the cast. With one scale a tensor the cast
-// is cut anywhere.
+// Kernel of Quantize. For each band of boxes it computes the boxes' amax, then their scales, then the codes. With one
+// scale per tensor, threads may split the tensor anywhere.
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -24,7 +24,7 @@ float largest_code(CodeFormat f) {
   return quant::largest_of(f == CodeFormat::e5m2 ? quant::Fp8::e5m2 : quant::Fp8::e4m3);
 }
 
-// amax: of the box; of_tensor: of the whole tensor, if the op reads it; state: the kept scale.
+// amax: that of the box. of_tensor: that of the whole tensor, if the op reads it. state: the kept scale.
 BoxScale scale_of(const Quantize& op, bool bf16_values, float amax, float of_tensor, float state) {
   const float seen = op.scaling == Scaling::nv ? std::max(amax, of_tensor) : amax;
   const float no_inverse = std::numeric_limits<float>::quiet_NaN();
@@ -49,7 +49,8 @@ BoxScale scale_of(const Quantize& op, bool bf16_values, float amax, float of_ten
   }
 }
 
-// What casts lose, by any threads. to: null if nobody wants to know.
+// Counts the values that a cast saturates and those that underflow to 0. Any thread may add. to: null if counts are not
+// wanted.
 class Losses {
  public:
   explicit Losses(i64* to) : to_(to) {
@@ -84,7 +85,8 @@ void cast_run(CodeFormat format, const X* x, i64 n, float scale, u8* codes) {
   all([](float v) { return quant::E2M1::encode(v); });
 }
 
-// Random bits of an element: of the seed, its sample's number and its other global indices, as dropout's.
+// Random bits of stochastic rounding. As in dropout, they depend on the seed, the sample number and the element's other
+// global indices.
 class RandomBits {
  public:
   RandomBits(const Quantize& op, const KernelContext& context) : seed_(op.seed) {
@@ -114,12 +116,12 @@ class RandomBits {
   }
 
   u64 seed_;
-  std::vector<std::vector<i64>> index_;  // global, of each dim; none: no random rounding
+  std::vector<std::vector<i64>> index_;  // global indices by dim; empty: no stochastic rounding
 };
 
 constexpr bool has_own_amax(Scaling s) { return s == Scaling::power_of_two || s == Scaling::mx || s == Scaling::nv; }
 
-// A kept scale, whose amax is unknown before the cast: the cast computes it.
+// The kept scale of an op that computes its amax itself. Also writes this amax.
 template <class X>
 BoxScale scale_by_own_amax(const Quantize& op, const Args& a, i64 n) {
   const float amax = amax_of(a.in<X>(0), n, reinterpret_cast<u32*>(a.workspace));
@@ -127,7 +129,7 @@ BoxScale scale_by_own_amax(const Quantize& op, const Args& a, i64 n) {
   return scale_of(op, false, amax, amax, a.in<float>(1)[op.at]);
 }
 
-// One scale for all that the rank has.
+// One scale for the rank's part of the tensor.
 template <class X>
 Kernel of_tensor(const Quantize& op, const BoxRows& rows) {
   check(rows.boxes() == 1, "[{}] {} boxes of a rank with a tensor's amax: want one", op.name, rows.boxes());
@@ -180,7 +182,7 @@ Kernel of_boxes(const Quantize& op, const BoxRows& rows, const RandomBits& rando
           }};
 }
 
-// Writes codes in order, transposed, or both. `shape`: of x on this rank.
+// Writes codes in the order of x, transposed, or both. `shape`: local shape of x.
 Kernel in_orders(const Quantize& op, const Shape& shape, Kernel as_is) {
   if (op.orders == CodeOrders::as_is) return as_is;
   const auto [rows, columns] = matrix_of(shape, op.split);

@@ -1,5 +1,5 @@
-// Kernel of QuantizedProduct: both operands decoded into the workspace, in f32 (f64 for f64 results), then Einsum's.
-// Transposes are turned back before: the sums are the same to the bit.
+// Kernel of QuantizedProduct. It decodes both operands into the workspace, in f32 (f64 for f64 results), then runs
+// Einsum's kernel. Before that it transposes transposed codes back, so the sums are bitwise the same.
 #include <array>
 
 #include "exec/cpu/kernel.h"
@@ -20,7 +20,7 @@ std::array<float, 256> values_of(CodeFormat f) {
   return out;
 }
 
-// codes, scale_inv -> values
+// Decodes codes with scale_inv to values.
 template <class V>
 class Decoder {
  public:
@@ -48,7 +48,7 @@ class Decoder {
 
 constexpr i64 aligned(i64 bytes) { return (bytes + 63) / 64 * 64; }
 
-// An operand's codes in the order of its box and scales.
+// Puts an operand's codes in the order of its boxes and scales.
 class Order {
  public:
   Order(const Type& codes, const Shape& local, Turn turn)
@@ -68,7 +68,7 @@ class Order {
 
  private:
   std::pair<i64, i64> columns_;  // rows and columns of the transpose
-  i64 parts_;                    // of the columns: consecutive tokens of a sequence
+  i64 parts_;                    // parts of the columns: consecutive tokens of a sequence
   bool turns_;
 };
 

@@ -1,6 +1,6 @@
-// Relayouts between CPU ranks: every row of the table as one exchange of pieces (comm/ranks.h), cut by the blocks that
-// ranks hold (mesh/pieces.h). Sums add the terms in the ranks' order, so all ranks have the same bits, and each run the
-// same ones; terms of 16 bits are added in f32.
+// Relayouts between CPU ranks. Each kind of transfer is one exchange of messages (comm/ranks.h), cut by the blocks of
+// the ranks (mesh/pieces.h). Sums add the terms in rank order, so all ranks and all runs have the same bits. 16-bit
+// terms are added in f32.
 #include <algorithm>
 #include <cstring>
 
@@ -12,7 +12,7 @@ namespace megalith::cpu {
 
 namespace {
 
-// By the size of an element: what it is does not matter.
+// Copies depend only on the size of an element, and not on its type.
 void copy_boxes(const std::vector<Box>& boxes, i64 element, const std::byte* from, std::byte* to) {
   const auto as = [&]<class T>() {
     for (const Box& b : boxes) copy_box(b, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to));
@@ -56,7 +56,7 @@ class Mover {
       case Transfer::all_to_all:
       case Transfer::rotate:
         return packed_bytes() + (lands_in_place() ? 0 : out_elements_ * size_);
-      case Transfer::reduce_scatter:  // others' terms, and the sum where it must be spread out
+      case Transfer::reduce_scatter:  // terms of the others, and the sum if it must be unpacked
         return packed_bytes() + (n() - 1 + (lands_in_place() ? 0 : 1)) * out_elements_ * size_;
       case Transfer::all_reduce:
       case Transfer::all_reduce_max:
@@ -105,8 +105,8 @@ class Mover {
   }
 
  private:
-  // Whether messages of any pair of the group must be packed, or spread out. Looked at for the pairs of the first
-  // member, which are the worst where blocks differ (zigzag), and of this one.
+  // Finds out whether messages of any pair of the group must be packed or unpacked. It checks the pairs of the first
+  // member and of this one. If blocks differ (zigzag), the first member's pairs are the worst.
   template <class F>
   void find_places(F&& block, const KernelContext& context) {
     const auto look = [&](const std::vector<Box>& boxes) {
@@ -123,12 +123,12 @@ class Mover {
   }
 
   int n() const { return int(members_.size()); }
-  i64 share() const { return (in_elements_ + n() - 1) / n(); }  // of an all-reduce, that one rank adds up
+  i64 share() const { return (in_elements_ + n() - 1) / n(); }  // elements of an all-reduce that one rank sums
   i64 share_begin(int k) const { return std::min(in_elements_, k * share()); }
   i64 share_size(int k) const { return share_begin(k + 1) - share_begin(k); }
 
-  // Sent data is packed at the workspace's start, unless all of it is sent in place. (With zigzag blocks this depends
-  // on the rank; all use the larger size, as one plan serves all.)
+  // Sent data is packed at the begin of the workspace, unless all of it is sent in place. With zigzag blocks this
+  // depends on the rank. All ranks use the larger size, because they share one plan.
   i64 packed_bytes() const { return sends_in_place_ ? 0 : in_elements_ * size_; }
   bool lands_in_place() const { return lands_in_place_; }
 
@@ -141,8 +141,8 @@ class Mover {
     ticket_ = ranks_->exchange(op_.lane, sends, receives);
   }
 
-  // Messages are sent and received in place if memory order is message order. Others are packed: sent ones at the
-  // workspace's start, received ones after them.
+  // Messages are sent and received in place if memory order is message order. Otherwise sent messages are packed at the
+  // begin of the workspace, and received messages come after them.
   void start_pieces(const Args& a) {
     const bool sums = op_.transfer == Transfer::reduce_scatter, same = op_.transfer == Transfer::all_gather;
     std::vector<Piece> sends, receives;
@@ -157,7 +157,7 @@ class Mover {
       if (!in_place && (k != me_ || sums) && !(same && has_packed)) {
         copy_boxes(packed_to(outgoing_[k]), size_, a.ins[0], packed);
         has_packed = true;
-        if (!same) packed += out;  // a gather's message is one for all
+        if (!same) packed += out;  // an all-gather sends the same message to all
       }
       if (k == me_) {
         received_[k] = from;
@@ -212,7 +212,7 @@ class Mover {
     ranks_->wait(ticket_);
   }
 
-  // out = the terms' sum or maximum, in the order of the ranks; `out` may be one of the terms.
+  // out = the sum or the maximum of the terms, in rank order. `out` may be one of the terms.
   void reduce(std::byte* out, const std::vector<std::byte*>& terms, i64 n) const {
     const bool largest = op_.transfer == Transfer::all_reduce_max;
     dispatch_float(dtype_, [&]<class T>() {
@@ -258,7 +258,7 @@ Kernel prepare(const StageTerm&, const KernelContext&) {
   return {0, [](const Args&) {}};
 }
 
-// The executor ends the relayout that was begun.
+// Wait has no kernel: the executor calls finish() of the relayout's kernel.
 Kernel prepare(const Wait&, const KernelContext&) { return {}; }
 
 }  // namespace megalith::cpu

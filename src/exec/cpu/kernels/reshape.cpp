@@ -1,4 +1,4 @@
-// Kernel of Reshape: the same bytes.
+// Kernel of Reshape. It copies the bytes if output and input are not the same memory.
 #include <cstring>
 
 #include "exec/cpu/kernel.h"

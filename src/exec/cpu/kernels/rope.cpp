@@ -1,5 +1,5 @@
-// Rotary embedding: rotates each pair by the angle position * freq_i. Cosines and sines are computed in double: in a
-// table at prepare() if positions are global indices, else row by row.
+// Rotary embedding: rotates each pair by the angle position * freq_i. Cosines and sines are computed in f64. If
+// positions are global indices, prepare() makes a table of them. Otherwise they are computed row by row.
 #include <cmath>
 #include <map>
 #include <memory>
@@ -16,8 +16,8 @@ namespace {
 
 struct RopePlan {
   i64 s, b, heads, d, half;  // heads: all dims between b and d
-  i64 first;                 // dims that pass before those that turn
-  i64 turned;                // heads that turn
+  i64 first;                 // first dim that is rotated
+  i64 turned;                // heads that are rotated
   int sign;
   bool interleaved, gives_amax;
   std::vector<double> freq;
@@ -32,7 +32,7 @@ void fill_turn(const RopePlan& p, double position, A* cosines, A* sines) {
   }
 }
 
-// One head, its pairs side by side.
+// Rotates one head with interleaved pairs.
 template <class T>
 void turn_neighbours(i64 half, const T* x, T* y, const accum_t<T>* cosines, const accum_t<T>* sines) {
   using A = accum_t<T>;
@@ -71,8 +71,7 @@ void turn_row(const RopePlan& p, const T* x, T* y, const accum_t<T>* cosines, co
   }
 }
 
-// Cosines [s, half], then sines. All layers turn by the same angles: whoever asks for a table that somebody holds gets
-// that one.
+// Cosines [s, half], then sines. Kernels of all layers that rotate by the same angles share one table.
 template <class A>
 std::shared_ptr<const std::vector<A>> shared_table(const RopePlan& p, const std::vector<i64>& positions) {
   using Key = std::tuple<int, double, std::vector<double>, std::vector<i64>>;

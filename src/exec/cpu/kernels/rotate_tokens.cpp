@@ -1,4 +1,5 @@
-// Kernel of RotateTokens: x [s, ...] -> each 16 of s rotated, for each index of the other dims. Sums are f64.
+// Kernel of RotateTokens. It rotates each 16 tokens along s of x [s, ...], for each index of the other dims. Sums are
+// f64.
 #include <array>
 
 #include "exec/cpu/kernel.h"

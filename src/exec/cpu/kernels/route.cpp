@@ -1,16 +1,16 @@
-// Route and RouteGrad, token by token.
+// Kernels of Route and RouteGrad, token by token.
 #include "base/threads.h"
 #include "exec/cpu/kernels/router_row.h"
 
 namespace megalith::cpu {
 namespace {
 
-// Of one thread: room for one token.
+// A thread's memory for one token.
 template <class A>
 struct RouteRow {
   const RouteSpec& at;
   i64 experts;
-  std::vector<A> score, by, sums;  // by: the score that decides the choice
+  std::vector<A> score, by, sums;  // by: scores that decide the choice
   std::vector<u8> all, may, chosen, group;
 
   RouteRow(const RouteSpec& spec, i64 e)
@@ -24,7 +24,7 @@ struct RouteRow {
         chosen(size_t(e)),
         group(size_t(e)) {}
 
-  // The sum of a group's largest, from the largest down.
+  // The sum of a group's `group_best` largest scores, from the largest down.
   A group_score(i64 first, i64 each) {
     A sum = 0;
     std::fill(chosen.begin(), chosen.end(), u8(0));
@@ -47,8 +47,8 @@ struct RouteRow {
       if (chosen[size_t(i)]) choice[j++] = i32(i);
   }
 
-  // Whether p depends on the chosen scores only, before scaling: their softmax, the scores themselves, or their
-  // fraction of `sum`.
+  // Before scaling, p is the softmax of the chosen logits if over_chosen(). It is the scores' fraction of their sum if
+  // over_sum(). Otherwise it is the scores.
   bool over_chosen() const { return at.score == RouterScore::softmax && !at.pre_softmax; }
   bool over_sum() const { return at.score != RouterScore::softmax && at.topk > 1; }
 
@@ -61,11 +61,11 @@ struct RouteRow {
     for (i64 j = 0; j < k; ++j) p[j] = p[j] / sum * A(at.scaling);
   }
 
-  // dz of a token; p: room for its weights.
+  // Computes dz of a token.
   void grad(const A* dp, const A* z, const i32* choice, A* dz) {
     const i64 k = at.topk;
     std::fill_n(dz, experts, A(0));
-    A *p = by.data(), *d = sums.data();  // by slot
+    A *p = by.data(), *d = sums.data();  // by index of the choice
     for (i64 j = 0; j < k; ++j) d[j] = dp[j] * A(at.scaling);
     if (over_chosen()) {
       for (i64 j = 0; j < k; ++j) p[j] = z[choice[j]];
@@ -90,7 +90,7 @@ struct RouteRow {
 
 constexpr i64 kRouteGrain = 16;
 
-// bias: of B.
+// B: type of the bias.
 template <class A, class B>
 Kernel route(const RouteSpec& at, i64 tokens, i64 experts) {
   return {0, [at, tokens, experts](const Args& a) {

@@ -1,4 +1,4 @@
-// Jitter and FakeLogits, row by row; a row is a token's numbers.
+// Kernels of Jitter and FakeLogits, row by row. A row has the numbers of one token.
 #include "base/rng.h"
 #include "base/threads.h"
 #include "exec/cpu/kernels/router_row.h"
@@ -8,7 +8,7 @@ namespace {
 
 struct NoiseShape {
   u64 seed;
-  std::vector<i64> positions, columns;  // global
+  std::vector<i64> positions, columns;  // global indices
   i64 batch;
 };
 
@@ -16,7 +16,7 @@ NoiseShape noise_shape(const KernelContext& context, u64 seed) {
   return {seed, context.in_indices(0, 0), context.in_indices(0, 2), context.in_shape(0)[1]};
 }
 
-// f(element, its number of [0, 1)).
+// Calls f(arguments, element, random number in [0, 1)) for each element.
 template <class F>
 Kernel with_noise(const NoiseShape& s, const F& f) {
   return {0, [s, f](const Args& a) {

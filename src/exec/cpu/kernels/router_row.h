@@ -15,7 +15,7 @@ Kernel for_router(std::string_view op, DType t, F&& f) {
   return t == DType::f64 ? f.template operator()<double>() : f.template operator()<float>();
 }
 
-// s[i] = e^(z[i] - m) over their sum, m the largest.
+// Softmax: s[i] = e^(z[i] - m) / sum, where m is the largest z[i].
 template <class A>
 void softmax_of(const A* z, i64 n, A* s) {
   const A most = *std::max_element(z, z + n);
@@ -30,7 +30,7 @@ void scores_of(RouterScore kind, const A* z, i64 n, A* s) {
   for (i64 i = 0; i < n; ++i) s[i] = score_of(kind, z[i]);
 }
 
-// Turns ds into dz in place, where s are the softmax of z: dz = s (ds - sum of ds s).
+// Replaces ds by dz, where s is the softmax of z: dz = s (ds - sum of ds s).
 template <class A>
 void softmax_grad(const A* s, i64 n, A* ds) {
   A sum = 0;
@@ -38,7 +38,7 @@ void softmax_grad(const A* s, i64 n, A* ds) {
   for (i64 i = 0; i < n; ++i) ds[i] = s[i] * (ds[i] - sum);
 }
 
-// The index of the largest x[i] with may[i] that is not chosen yet. Ties: the lower i. It always finds one.
+// The index of the largest x[i] with may[i] that is not chosen yet. Ties: the lower i. One must exist.
 template <class A>
 i64 choose_largest(const A* x, const u8* may, i64 n, u8* chosen) {
   i64 best = -1;

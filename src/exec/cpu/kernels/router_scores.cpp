@@ -1,4 +1,4 @@
-// RouterScores, LogSumExp, their gradients, and ExpertMap, token by token.
+// Kernels of RouterScores, LogSumExp, their gradients, and ExpertMap, token by token.
 #include "base/threads.h"
 #include "exec/cpu/kernels/router_row.h"
 
@@ -16,7 +16,7 @@ void normalised_scores(RouterScore kind, const A* z, i64 n, A* q) {
   for (i64 i = 0; i < n; ++i) q[i] /= sum;
 }
 
-// room: n numbers.
+// room: scratch for n numbers.
 template <class A>
 void normalised_scores_grad(RouterScore kind, const A* dq, const A* z, i64 n, A* room, A* dz) {
   if (kind == RouterScore::softmax) {
@@ -30,7 +30,7 @@ void normalised_scores_grad(RouterScore kind, const A* dq, const A* z, i64 n, A*
   for (i64 i = 0; i < n; ++i) dz[i] = (dq[i] - along / sum) / sum * slope_of(kind, z[i], room[i]);
 }
 
-// f(token) on all cores.
+// Calls f(token) for all tokens on all cores.
 template <class F>
 Kernel each_token(i64 tokens, F f) {
   return {0, [tokens, f](const Args& a) { parallel_for(tokens, kScoresGrain, [&](i64 t) { f(a, t); }); }};

@@ -1,5 +1,5 @@
-// Sinkhorn. Tokens are cut into chunks by their number alone; a chunk's sums of columns are added in order, then the
-// chunks'.
+// Kernel of Sinkhorn. The number of tokens determines their split into chunks. Column sums add the tokens of a chunk in
+// order, then the chunks in order.
 #include "base/threads.h"
 #include "exec/cpu/kernels/router_row.h"
 
@@ -14,7 +14,7 @@ struct SinkhornRounds {
   const A* z;
   A *c, *d0, *d1, *sums;  // c [t,e]: e^z
 
-  // d0 by d1, and the sums of columns; then d1. Returns the mean of d1's changes.
+  // Computes d0 from d1, then the column sums, then d1. Returns the mean change of d1.
   A round() const {
     run_parts(chunks, [&](i64 chunk) {
       A* sum = sums + chunk * experts;

@@ -1,5 +1,5 @@
-// Kernels of state in windows. Host and device are one here: fetching and storing are copies, those to the host made as
-// late as a device may make them.
+// Kernels of optimizer state in windows. On the CPU, host and device have the same memory, so FetchState and StoreState
+// copy. On a lane, StoreState copies when its transfer ends, which is the latest time on a GPU.
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/copy_bytes.h"
 
@@ -7,7 +7,7 @@ namespace megalith::cpu {
 
 namespace {
 
-// f(leaf, where the stretch is in it, where in the window, bytes) for each leaf.
+// Calls f(leaf, offset in the leaf, offset in the window, bytes) for each leaf. Offsets are in bytes.
 template <class F>
 void for_leaves(const Window& w, F&& f) {
   for (size_t k = 0; k < w.stretches.size(); ++k)
@@ -40,7 +40,7 @@ Kernel prepare(const StoreState& op, const KernelContext&) {
   return {0, [](const Args&) {}, store};
 }
 
-// The update of the stretches, one after the other.
+// Updates the stretches one after another.
 Kernel prepare(const WindowUpdate& op, const KernelContext& context) {
   const int states = states_of(op.rule);
   const bool copy = op.copy();

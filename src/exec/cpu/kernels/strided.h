@@ -1,14 +1,14 @@
-// Cuts of work that depend on sizes alone, so that no result depends on the number of threads.
+// Splits of work that depend only on sizes, so that no result depends on the number of threads.
 #pragma once
 #include "base/threads.h"
 #include "ops/loops.h"
 
 namespace megalith::cpu {
 
-constexpr i64 kBlock = 4096;  // elements: where ranges are cut
+constexpr i64 kBlock = 4096;  // elements; ranges are cut at multiples of it
 
-// f(begin, end) in parallel over [0, n), cut at multiples of kBlock: vector loops have their odd ends at the same
-// elements always.
+// Calls f(begin, end) in parallel over [0, n), cut at multiples of kBlock. So the partial vectors of loops are always
+// at the same elements.
 template <class F>
 void parallel_blocks(i64 n, F&& f) {
   const i64 blocks = (n + kBlock - 1) / kBlock;
@@ -17,7 +17,7 @@ void parallel_blocks(i64 n, F&& f) {
   });
 }
 
-// f(row, i, n) for each row of `width` elements in [begin, end): its elements there, from i on.
+// Calls f(row, i, n) for each row of `width` elements in [begin, end). The row's elements there are [i, i + n).
 template <class F>
 void for_rows(i64 begin, i64 end, i64 width, F&& f) {
   for (i64 i = begin, next; i < end; i = next) {
@@ -26,7 +26,7 @@ void for_rows(i64 begin, i64 end, i64 width, F&& f) {
   }
 }
 
-// The sum of f(begin, end) over chunks of `part` elements; `partial` has room for one number per chunk.
+// The sum of f(begin, end) over chunks of kSumPart elements. partial: scratch for one number per chunk.
 constexpr i64 kSumPart = 4 * kBlock;
 inline i64 sum_parts(i64 n) { return (n + kSumPart - 1) / kSumPart; }
 template <class F>
@@ -37,7 +37,7 @@ double sum_in_parts(i64 n, double* partial, F&& f) {
   return sum;
 }
 
-// f(offsets, n) in parallel for each run of the innermost loop, cut into pieces of kBlock elements.
+// Calls f(offsets, n) in parallel for each run of the innermost loop, cut into pieces of kBlock elements.
 template <class F>
 void parallel_rows(const std::vector<Loop>& loops, F&& f) {
   const Loop inner = loops.empty() ? Loop{} : loops.back();

@@ -1,8 +1,8 @@
 // Kernels of Sum and Broadcast.
 //
-// Sum goes by the innermost loop of x. If the result keeps it ("sbh->h"), columns are added up row by row, kColumns of
-// them at a time. They are summed in f32 for kRowsInF32 rows before they go into f64. If not ("sbh->sb"), runs of x are
-// summed up in f64.
+// The method of Sum depends on the innermost loop of x. If the result keeps this loop ("sbh->h"), Sum adds row by row
+// to kColumns columns at a time. It sums kRowsInF32 rows in f32, then adds them to f64 sums. If not ("sbh->sb"), it
+// sums runs of x in f64.
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/elementwise.h"
 #include "exec/cpu/kernels/strided.h"
@@ -85,7 +85,7 @@ Kernel by_runs(const SumLoops& s) {
           }};
 }
 
-// One result, of a dense x: all threads take part.
+// One result, of a dense x. All threads take part.
 template <class X, class Y>
 Kernel of_everything(i64 n) {
   return {sum_parts(n) * i64(sizeof(double)), [n](const Args& a) {

@@ -1,11 +1,11 @@
-// The gradient of a bias, fused into that of the op after it.
+// The gradient of a bias, fused into the gradient of the next op.
 #pragma once
 #include "base/threads.h"
 #include "exec/cpu/kernel.h"
 
 namespace megalith::cpu {
 
-// The column sums of dx [rows, columns], which is just written, in f64.
+// Sums the columns of dx [rows, columns] in f64, just after dx was written.
 template <class T>
 void sum_rows(const T* dx, i64 rows, i64 columns, accum_t<T>* bias) {
   parallel_ranges(columns, 64, [&](i64 begin, i64 end) {
@@ -16,7 +16,7 @@ void sum_rows(const T* dx, i64 rows, i64 columns, accum_t<T>* bias) {
   });
 }
 
-// The gradient, and the sum of its first result, dx, as its result number `out`.
+// Runs `gradient`, then writes the column sums of its first result, dx, to result `out`.
 inline Kernel with_bias(Kernel gradient, DType dtype, const Shape& dx, int out) {
   const i64 columns = dx.back(), rows = columns == 0 ? 0 : count(dx) / columns;
   return {gradient.workspace, [gradient, dtype, rows, columns, out](const Args& a) {

@@ -1,5 +1,4 @@
-// The description of a matrix product in oneDNN 3.x. The build includes this folder or its neighbour, by oneDNN's
-// version.
+// The description of a matrix product in oneDNN 3.x. For oneDNN 2.x the build includes onednn/v2 instead.
 #pragma once
 #include <dnnl.hpp>
 
