@@ -55,7 +55,7 @@ class Recorder {
              t.all() * 1e3, t.step * 1e3);
   }
 
-  // Of the first step that was timed.
+  // `together` of the first step that was timed.
   double first_together() const { return together_.at(0); }
 
   // A plan asks libraries for their workspaces, and the backend records them.
@@ -153,7 +153,7 @@ static DeviceFacts time_models(const Backend& backend, Ranks& ranks, const Calib
   return recorder.facts();
 }
 
-// replaces: kernels of the same form and sizes too.
+// replaces: also replaces kernels of the same form and sizes.
 static void add_kernels(DeviceFacts& to, const DeviceFacts& from, bool replaces) {
   for (const auto kernels : {&DeviceFacts::products, &DeviceFacts::attention, &DeviceFacts::kernels})
     for (const KernelFact& f : from.*kernels) {

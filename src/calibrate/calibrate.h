@@ -12,8 +12,8 @@ struct CalibrateOptions {
   std::string name;      // name of the facts file
   // Keeps `before`, and measures with one model how much longer whole steps take than their kernels.
   bool keep_kernels = false;
-  // Keeps `before` too, and measures these: two layers of the user's model, and of its tensor-parallel ranks. The first
-  // gives `together`.
+  // Keeps `before` too, and measures these: two layers of the user's model, then one tensor-parallel rank's part of
+  // them. The first measurement gives `together`.
   std::vector<TimedCase> model{};
   // Old facts: their links, peaks, prices, and workspaces that were not measured stay.
   std::optional<DeviceFacts> before{};

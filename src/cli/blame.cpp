@@ -67,7 +67,7 @@ bool is_blamed(const json& sample, const json& incident) {
                  of->at("micro_batch") == sample.at("micro_batch"));
 }
 
-// The samples at fault, a line each: its number, and its documents as a comment.
+// One line for each sample at fault: its number, and its documents as a comment.
 std::string blamed_samples(const json& incident, bool all) {
   std::string out = fmt::format("# iteration {}: {}\n", i64(incident.at("iteration")),
                                 escape_controls(std::string(incident.at("kind"))));

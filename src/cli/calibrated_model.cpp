@@ -12,7 +12,7 @@ namespace {
 
 constexpr i64 kLayers = 2;
 
-// A dense layer and a mixture, if the model has both.
+// A dense layer and a mixture-of-experts layer, if the model has both.
 void cut_layers(ModelConfig& m) {
   const std::vector<bool> mixtures = m.moe.pattern(m.num_layers);
   const auto has = [&](bool mixture) { return std::ranges::find(mixtures, mixture) != mixtures.end(); };
@@ -32,7 +32,7 @@ Options alone(Options o) {
   return search::with(o, {.micro_batch = o.train.micro_batch_size});
 }
 
-// One of `ranks` tensor-parallel ranks has this part of each layer.
+// The part of each layer that one of `ranks` tensor-parallel ranks has.
 bool divides(const ModelConfig& m, i64 ranks) {
   return ranks > 1 && m.moe.num_experts == 0 && !m.mla.on() && m.num_attention_heads % ranks == 0 &&
          m.num_query_groups % ranks == 0 && m.ffn_hidden_size % ranks == 0 && m.padded_vocab_size % ranks == 0;

@@ -1,5 +1,5 @@
-// The steps that `megalith calibrate MODEL-FLAGS` times: two layers of the user's model, and what its tensor-parallel
-// ranks compute of them.
+// The steps that `megalith calibrate MODEL-FLAGS` times: two layers of the user's model, and one tensor-parallel rank's
+// part of them.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// ranks: the tensor-parallel ranks of the second step, where heads and the MLP divide. 1: only the whole model.
+// ranks: tensor-parallel ranks of the second step, if they divide the heads and the MLP. 1: only the first step.
 std::vector<TimedCase> steps_of_model(const Options& flags, i64 ranks);
 
 }  // namespace megalith

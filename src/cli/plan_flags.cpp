@@ -133,7 +133,7 @@ void settle_training(Options& o, const std::string& hardware) {
   o.train.dry_run = true, o.train.device.device = hardware;
 }
 
-// The recipe's settings of a layout are searched.
+// Removes the recipe's layout and micro-batch size, because the search chooses them.
 TrainingLine line_of(int argc, const char* const* argv) {
   std::vector<const char*> words(argv, argv + argc);
   words[0] = "pretrain-gpt";

@@ -16,7 +16,7 @@ struct PlanFlags {
   double assume_tokens_per_second = 0;  // of a GPU; 0: predicted
   bool force = false;                   // accepts an assumption above the peak
   std::vector<double> gpu_hour_prices;  // USD; one for all kinds of hardware, or one of each
-  search::Prices prices{};              // of the first kind
+  search::Prices prices{};              // prices of the first kind
   std::string explain, json, csv, html, check;
   Options options;
 };
@@ -26,9 +26,9 @@ void list_fields(PlanFlags& c, config::FieldList& f);
 // derived values. False: --help was given, and is printed.
 bool read_plan_flags(PlanFlags& flags, int argc, const char* const* argv);
 
-// The names of --hardware.
+// The names in --hardware.
 std::vector<std::string> kinds_of(const PlanFlags& flags);
-// USD of a GPU of this kind for an hour. 0: unknown.
+// Price of one GPU of this kind, in USD per hour. 0: unknown.
 double price_of(const PlanFlags& flags, size_t kind);
 
 // The requested numbers of GPUs: one, or the powers of two of a range or of the default range.

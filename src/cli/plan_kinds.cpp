@@ -14,11 +14,11 @@ namespace {
 struct Kind {
   std::string name;
   std::vector<search::Row> rows{};      // the best layout of each number of GPUs that holds the model
-  std::vector<std::string> commands{};  // of the rows
+  std::vector<std::string> commands{};  // commands of the rows
   std::string json{};
 };
 
-// The flags of a plan for this kind alone.
+// The flags of a plan for only this kind.
 PlanFlags flags_of(const PlanFlags& flags, size_t kind, const DeviceFacts& facts) {
   PlanFlags out = flags;
   out.hardware = out.options.train.device.device = kinds_of(flags)[kind];

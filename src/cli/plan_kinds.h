@@ -1,4 +1,4 @@
-// `megalith plan --hardware A,B`: the same run on several kinds of GPUs, beside each other.
+// `megalith plan --hardware A,B`: compares the same run on several kinds of GPUs.
 #pragma once
 #include "cli/plan_flags.h"
 

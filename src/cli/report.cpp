@@ -71,7 +71,7 @@ void write_page(const std::string& path, const std::string& text) {
 
 struct GpuSource {
   std::vector<report::GpuFile> files;
-  std::vector<std::string> hosts;  // of each file, as given
+  std::vector<std::string> hosts;  // host of each file, as given
 };
 
 GpuSource read_gpus(const ReportFlags& c) {

@@ -1,4 +1,4 @@
-// Samples of the training set that are left out (--skip-samples), by their number: so many samples of the run are
+// Samples of the training set that are left out (--skip-samples). A sample's number is the number of samples of the run
 // before it. Incident files have these numbers.
 #pragma once
 #include <string>
@@ -19,7 +19,7 @@ class SampleRanges {
   i64 count(i64 begin, i64 end) const;  // of the samples begin .. end - 1
   i64 size() const;
   std::string text() const;                    // "12, 40-43"
-  std::string text(i64 begin, i64 end) const;  // of those of begin .. end - 1
+  std::string text(i64 begin, i64 end) const;  // of the ranges within begin .. end - 1
   bool empty() const { return ranges_.empty(); }
 
  private:

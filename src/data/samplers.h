@@ -38,7 +38,7 @@ class Sampler {
 
  protected:
   explicit Sampler(const SamplerConfig& config) : config_(config) {}
-  // next() without those that are left out.
+  // next() before left-out samples become -1.
   virtual std::vector<i64> draw() = 0;
   i64 chunk() const { return config_.micro_batch_size * config_.data_parallel_size; }
 

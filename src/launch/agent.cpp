@@ -89,7 +89,7 @@ class Agent {
 
   void wait() {
     constexpr int kTickMilliseconds = 50;
-    constexpr int kStoppingMilliseconds = 5;  // no signal tells that a rank's first thread has exited
+    constexpr int kStoppingMilliseconds = 5;  // the system sends no signal when a rank's first thread exits
     std::vector<pollfd> all{{signals_.fd(), POLLIN, 0}};
     for (const int fd : ranks_.fds()) all.push_back({fd, POLLIN, 0});
     for (const int fd : controller_->fds()) all.push_back({fd, POLLIN, 0});

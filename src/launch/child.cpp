@@ -74,8 +74,9 @@ Child start_child(const ChildCommand& command) {
   return {pid, std::move(out.ours), std::move(err.ours), std::move(line.ours)};
 }
 
-// "PID (NAME) STATE ... EXIT_CODE"; the 21st word from STATE on is the size of the memory. It is 0 for a first thread
-// that is the last one to exit: it closes the devices, which takes seconds, and only then becomes a zombie.
+// "PID (NAME) STATE ... EXIT_CODE". The 21st word from STATE on is the size of the memory. If the first thread is the
+// last one to exit, the size is 0 while the thread closes the devices. This takes seconds. Then the thread becomes a
+// zombie.
 std::optional<int> end_in(const std::string& stat) {
   constexpr int kSize = 20;
   const size_t name_end = stat.rfind(") "), last = stat.find_last_of(' ');

@@ -19,14 +19,14 @@ struct Rules {
   double window_seconds = 3600;     // older restarts do not count
   i64 min_progress = 1;             // new iterations that each generation must do
   double grace_seconds = 2;         // from the first failure until the agents kill the other ranks
-  double kill_grace_seconds = 0.2;  // the same if a signal ended the rank: the others know no better cause
+  double kill_grace_seconds = 0.2;  // the same if a signal ended the rank; other ranks then know no better cause
   double rejoin_seconds = 60;       // how long a lost node may take to come back
   double join_seconds = 600;        // how long all nodes may take to come at first
   double hang_seconds = 0;          // seconds without progress after the first step that end a generation; 0: no limit
   int least_nodes = 0;              // fewest nodes that may run; 0: all
   i64 least_ranks = 0;              // fewest ranks that may run; 0: all ranks of the available nodes
   double wait_seconds = 10;         // how long to wait for all nodes before fewer start
-  i64 snapshot_steps = 0;           // between snapshots; a restart with more ranks follows a snapshot; 0: no snapshots
+  i64 snapshot_steps = 0;           // steps between snapshots; a restart with more ranks waits for a snapshot; 0: none
 
   bool is_elastic() const { return least_ranks > 0 || least_nodes > 0; }
 };

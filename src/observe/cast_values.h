@@ -12,17 +12,17 @@ namespace megalith {
 // The layer in "decoder.layers.3.mlp.linear_fc1.weight"; -1: outside the layers.
 i64 layer_of(const std::string& tensor);
 
-// Of all tensors of one kind, in one layer or in all.
+// Shares of all tensors of one kind, in one layer or in all layers.
 struct CastShares {
   std::string kind;      // "x", "w" or "dy"; empty: all
   i64 layer = -1;        // -1: all
-  double saturated = 0;  // of values: beyond the largest number
-  double underflow = 0;  // that became 0, though they were not
+  double saturated = 0;  // share of the values that are beyond the largest number
+  double underflow = 0;  // share of the values that are not 0 and became 0
 };
-// Of all casts, of each kind, then of each kind in each layer. None without casts.
+// Shares of all casts, then of each kind, then of each kind in each layer. Empty without casts.
 std::vector<CastShares> cast_shares(std::span<const CastLoss> casts);
 
-// With their names in the metrics file and TensorBoard: "fp8_saturated", "fp8_underflow_dy_layer_3".
+// The shares with their names in the metrics file and TensorBoard: "fp8_saturated", "fp8_underflow_dy_layer_3".
 std::vector<NamedValue> cast_values(std::span<const CastLoss> casts);
 
 }  // namespace megalith

@@ -34,8 +34,8 @@ struct Record {
   std::vector<MetricValue> values{};  // in the table's order
   std::vector<Tallied> tallies{};     // model flops of this iteration
   std::vector<double> amax{};         // of this iteration's casts to fp8, with delayed scaling
-  std::vector<CastLoss> casts{};      // values that casts to fp8 or fp4 lost
-  std::vector<NamedValue> phases{};   // seconds of an iteration, at the end of an interval with --timing-log-level
+  std::vector<CastLoss> casts{};      // counts of values that casts to fp8 or fp4 lost
+  std::vector<NamedValue> phases{};   // seconds of an iteration, in an interval's last record, by --timing-log-level
   std::vector<NamedValue> times{};    // seconds in each state (goodput/states.h); they sum to the run's wall time
 };
 

@@ -1,6 +1,8 @@
-// A cast by the amax of its whole input would read that input twice. An op that makes such an input gives its amax too:
+// A cast whose scale follows from the amax of its whole input reads the input twice. With this pass, the op that writes
+// the input also gives the amax:
 //   y = swiglu(x), a = amax(y)   ->   y, a = swiglu(x)
-// The amax is of the rounded result, so it is the same to the bit, as are codes and scales.
+// The amax is that of the rounded result. So the amax, the codes and the scales are bitwise the same as without this
+// pass.
 #include <optional>
 
 #include "ops/quantize.h"
@@ -22,7 +24,7 @@ std::optional<AnyOp> giving_amax(const AnyOp& op) {
   return AnyOp(out);
 }
 
-// The op with the amax of its first result as another last one; none if it cannot.
+// The op with the amax of its first result as an additional last result. None if the op cannot give it.
 std::optional<AnyOp> with_amax(const AnyOp& op) {
   if (auto out = giving_amax<Swiglu>(op)) return out;
   if (auto out = giving_amax<SwigluGrad>(op)) return out;
@@ -31,7 +33,7 @@ std::optional<AnyOp> with_amax(const AnyOp& op) {
   return giving_amax<Rope>(op);
 }
 
-// Whether n reads the amax of all that a data-parallel rank has of v.
+// True if n computes the amax of a data-parallel rank's whole part of v.
 bool is_of_tensor(const Graph& g, const Node& n, Value v) {
   const auto* amax = n.op.get_if<Amax>();
   return amax && amax->box == tensor_box(g.mesh, g.type(v));

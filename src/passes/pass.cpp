@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// In the names of passes that are off: the verification behind each pass.
+// Among the names of passes that are off: the verification after each pass.
 static constexpr const char* kVerify = "verify";
 
 std::vector<PassReport> run_passes(Graph& g, const std::vector<Pass>& passes, const std::set<std::string>& off) {

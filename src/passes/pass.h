@@ -47,7 +47,7 @@ bool mark_rows(Graph& g);        // of a table's gradient only the rows of the s
 bool multi_tensor(Graph& g);     // small ops on many gradients or parameters become one
 bool remove_dead(Graph& g);      // nodes whose results nobody reads
 bool rematerialize(Graph& g);    // the backward rematerializes activations' and norms' outputs
-bool fuse_amax(Graph& g);        // the op that makes a cast's input gives its amax
+bool fuse_amax(Graph& g);        // the op that writes a cast's input also gives its amax
 bool hoist(Graph& g);            // accumulations and the update's nodes move directly after their inputs
 
 // Which result of the op, a gradient, is the forward's made again; -1: none.

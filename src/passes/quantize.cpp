@@ -42,9 +42,9 @@ class Quantizing {
   struct Coded {
     Value codes, scale_inv;
     Coding coding;
-    Value amax;         // that the scale follows from; {}: those of boxes
-    Value counts = {};  // of what is lost; {}: not counted
-    i64 elements = 0;   // that a rank casts
+    Value amax;         // the scale follows from it; {}: from the amax of boxes
+    Value counts = {};  // of lost values; {}: not counted
+    i64 elements = 0;   // values that a rank casts
   };
   struct Job {  // a product to rewrite
     const LinearLayer* layer;
@@ -140,7 +140,7 @@ class Quantizing {
     const u64 seed = coding.stochastic ? mix(spec_.seed, hash_name(layer.name + (coding.rotated ? " dw" : " dx"))) : 0;
     Quantize op{coding.format, coding.scaling, coding.box, i64(t), coding.stochastic, seed};
     op.gives_amax = gives_amax;
-    // Of weights that ranks gather as codes there are no casts here.
+    // Weights that ranks gather as codes have no cast here.
     op.counts = spec_.counts && trains_ && !(t == Tensor::weight && config_.gather_codes);
     const std::vector<Value> outs = add(op, ins, at);
     if (gives_amax) seen = amax_.try_emplace(x, outs[2]).first->second;
@@ -227,7 +227,7 @@ class Quantizing {
     counts.seen = collected(op, ins, counts.seen_type);
   }
 
-  // What an op behind the backward makes of values of casts.
+  // Adds an op after the backward that collects values of casts. Returns its output.
   Value collected(AnyOp op, const std::vector<Value>& ins, const Type& type) {
     int last = 0;
     for (int i = 0; i < int(g_.nodes.size()); ++i)
@@ -282,10 +282,10 @@ class Quantizing {
   std::map<int, Value> inputs_;  // by product
   std::map<int, std::vector<Node>> before_;
   std::map<int, std::vector<Node>> behind_;
-  std::map<const LinearLayer*, Value> states_;   // of delayed scaling: leaves
-  std::map<const LinearLayer*, int> slots_;      // of x; those of w and dy follow
-  std::map<int, std::set<Value>> seen_;          // by slot: amax
-  std::map<int, std::map<Value, i64>> counted_;  // by slot: counts of a cast, with the elements of a rank
+  std::map<const LinearLayer*, Value> states_;   // leaves of delayed scaling
+  std::map<const LinearLayer*, int> slots_;      // slot of x; the slots of w and dy follow
+  std::map<int, std::set<Value>> seen_;          // amax values by slot
+  std::map<int, std::map<Value, i64>> counted_;  // by slot: counts of each cast, with its values of a rank
   bool trains_ = false;
   QuantizeReport report_;
 };

@@ -41,12 +41,12 @@ struct QuantizeSpec {
   i64 num_layers = 0;       // of the model
   u64 seed = 0;             // of stochastic rounding
   std::string suffix = {};  // of the piece's data leaves
-  bool counts = false;      // what casts of training lose
+  bool counts = false;      // counts the values that casts of training lose
 };
 
-// What a step's casts lose (ops/cast_counts.h), of each linear layer's x, w and dy.
+// Counts of the values that a step's casts lose (ops/cast_counts.h), for each linear layer's x, w and dy.
 struct CastCounts {
-  std::vector<std::string> names;  // of the layers: their weights' names
+  std::vector<std::string> names;  // names of the layers' weights
   Value seen;                      // [3 x layers, 3], Partial over the stage; {}: nothing is counted
   std::string seen_name;           // of its leaf
   Type seen_type;
@@ -63,9 +63,9 @@ struct ScaleStates {
 };
 
 struct QuantizeReport {
-  i64 layers = 0, products = 0;     // that read codes
-  std::vector<std::string> others;  // linear layers that do not, by their weights' names
-  ScaleStates states;               // none: the recipe has none
+  i64 layers = 0, products = 0;     // layers and products that read codes
+  std::vector<std::string> others;  // names of the weights of other linear layers
+  ScaleStates states;               // empty: the recipe has no states
   CastCounts counts;
   QuantizeReport& operator+=(const QuantizeReport& o);  // the counts
 };
@@ -82,7 +82,7 @@ QuantizeReport quantize(Graph& g, const QuantizeSpec& spec);
 // The largest amax of a step's micro-batches, over all ranks of the stage, in a leaf.
 Type seen_type(const Mesh& mesh, size_t layers);
 
-// The counts of a step's micro-batches, of a stage, in a leaf.
+// Type of the leaf with the counts of a step's micro-batches on one stage.
 Type counts_type(const Mesh& mesh, size_t layers);
 
 // The end of a step with delayed scaling: the states of a piece move on by what its micro-batches saw on all ranks of

@@ -17,7 +17,7 @@ std::vector<Finding> findings(const RunFiles& run);
 struct SlowIteration {
   i64 iteration;
   double ms, neighbours;  // median of the surrounding lines
-  i64 before = 0;         // iteration of the line before; 0: it is the first
+  i64 before = 0;         // iteration of the previous line; 0: this is the first line
 };
 // More than 10% slower than the surrounding lines, slowest first.
 std::vector<SlowIteration> slow_iterations(const MetricCurve* iteration_ms);

@@ -2,7 +2,7 @@
 //   #Entity   GPUTL   TENSO
 //   ID
 //   GPU 0     97      0.412
-// Its heading repeats. A line may begin with a time, as `ts` and loops of users write it.
+// The heading repeats. A line may begin with a time that `ts` or a user's loop wrote.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -27,7 +27,7 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-// Columns of a heading; those that are not known are empty. No columns: the line is no heading.
+// The columns of a heading. Unknown columns are empty. No columns: the line is not a heading.
 std::vector<std::optional<GpuSignal>> heading_of(const std::vector<std::string>& words) {
   auto at = std::ranges::find(words, "#Entity");
   if (at == words.end() && (at = std::ranges::find(words, "Entity")) != words.end() &&

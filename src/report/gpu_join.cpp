@@ -27,7 +27,7 @@ std::set<std::string> hosts_of(const RunFiles& run) {
   return hosts;
 }
 
-// The host of a file that does not tell it: the run's only one, or the one in the file's name.
+// The host of a file that has no host: the run's only host, or the host in the file's name.
 std::optional<std::string> host_of_file(const std::string& path, const std::set<std::string>& hosts) {
   if (hosts.size() == 1) return *hosts.begin();
   const std::string name = short_host(std::filesystem::path(path).stem().string());
@@ -54,7 +54,7 @@ std::string joined(const std::set<std::string>& names) {
   return out;
 }
 
-// Adds a file's GPUs, and says of those that are not of the run.
+// Adds a file's GPUs. Adds a note about GPUs that are not in the run.
 void add_file(const RunFiles& run, const GpuFile& file, const std::string& given, GpuJoin& out) {
   const std::set<std::string> hosts = hosts_of(run);
   std::set<std::string> strange;
@@ -108,7 +108,7 @@ double room_of(const GpuSamples& gpu) {
   return std::max(kLeast, between / 2);
 }
 
-// The GPU whose clock, or else activity, is the lowest; -1: none.
+// The GPU with the lowest clock, or with the lowest activity if there are no clocks. -1: none.
 i64 lowest_clock(const std::vector<JoinedGpu>& gpus, double begin, double end) {
   i64 found = -1;
   double least = INFINITY;

@@ -1,4 +1,4 @@
-// What GPUs did while iterations were slow: the samples of a monitor, joined to a run by host, GPU and time.
+// A monitor's samples of GPUs during slow iterations, joined to a run by host, GPU and time.
 #pragma once
 #include <array>
 #include <cmath>
@@ -25,21 +25,21 @@ struct GpuTimes {
   double clock = NAN, least_clock = NAN;  // MHz: median, least
   double hottest = NAN;                   // degrees Celsius
   double power = NAN;                     // W, median
-  double tensor = NAN, nvlink = NAN;      // means: a share; bytes/s both ways
-  u64 throttle = 0;                       // bits that any sample has
-  double throttled = NAN;                 // share of the samples with a reason but idle clocks
-  std::vector<i64> xids{};                // but 0
+  double tensor = NAN, nvlink = NAN;      // means: share of the time; bytes/s in both directions
+  u64 throttle = 0;                       // all bits of the samples
+  double throttled = NAN;                 // share of the samples with a reason other than idle clocks
+  std::vector<i64> xids{};                // without 0
 };
 GpuTimes times_of(const GpuSamples& gpu, double begin, double end);
 
 struct SlowGpu {
   SlowIteration slow;
   double begin = 0, end = 0;  // Unix time
-  i64 joined = -1;            // of the slowest rank, index in GpuJoin::gpus; -1: it has no samples
-  i64 rank = -1;              // the slowest one; -1: unknown
-  bool by_own_work = false;   // true: by --log-straggler, false: by its clock
+  i64 joined = -1;            // index in GpuJoin::gpus of the slowest rank; -1: it has no samples
+  i64 rank = -1;              // the slowest rank; -1: unknown
+  bool by_own_work = false;   // true: rank from --log-straggler, false: rank with the lowest clock
   GpuTimes around{};
-  std::vector<i64> new_xids{};  // that were not there before
+  std::vector<i64> new_xids{};  // xids that the sample before does not have
 };
 
 struct GpuJoin {
@@ -51,10 +51,10 @@ struct GpuJoin {
   std::array<bool, kNumGpuSignals> has_{};
 };
 
-// The files outlive the result. `hosts`: of each file, "" if it is not given.
+// The files must outlive the result. `hosts`: the host of each file, "" if it is not given.
 GpuJoin join_gpus(const RunFiles& run, const std::vector<GpuFile>& files, const std::vector<std::string>& hosts);
 
-// "power cap, hardware slowdown": of NVML's bits but idle clocks. Empty: none.
+// "power cap, hardware slowdown": the text of NVML's bits other than idle clocks. Empty: no other bits.
 std::string throttle_text(u64 bits);
 
 }  // namespace megalith::report

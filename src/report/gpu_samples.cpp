@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 struct SignalName {
   GpuSignal signal;
-  const char *column, *metric;  // of dcgmi, of dcgm-exporter
+  const char *column, *metric;  // names in dcgmi, in dcgm-exporter
 };
 constexpr SignalName kSignalNames[] = {
     {GpuSignal::sm_clock, "SMCLK", "DCGM_FI_DEV_SM_CLOCK"},

@@ -1,5 +1,5 @@
-// Reads what a monitor says of GPUs over time: the output of `dcgmi dmon`, or CSV or JSON of Prometheus with the
-// metrics of dcgm-exporter.
+// Reads a monitor's samples of GPUs: the output of `dcgmi dmon`, or CSV or JSON of Prometheus with the metrics of
+// dcgm-exporter.
 #pragma once
 #include <array>
 #include <limits>
@@ -22,7 +22,7 @@ enum class GpuSignal : u8 {
   utilization,  // %
   nvlink_sent,  // bytes/s
   nvlink_received,
-  xid,  // last one
+  xid,  // the last Xid error
 };
 inline constexpr std::size_t kNumGpuSignals = 10;
 
@@ -43,7 +43,7 @@ struct GpuSample {
 
 // The samples of a GPU, by time.
 struct GpuSamples {
-  std::string host;  // empty: the file does not tell
+  std::string host;  // empty: not in the file
   i64 gpu = -1;      // its number on the host; -1: unknown
   std::string bus{};
   std::vector<GpuSample> samples{};
@@ -57,7 +57,8 @@ struct GpuFile {
   bool has_times = true;                   // false: times follow from the interval between samples
 };
 
-// `dcgmi dmon` writes no times. Its last sample then is of the file's last change, or its first one of `begin`.
+// `dcgmi dmon` writes no times. `begin` is then the time of the first sample. Without `begin`, the time of the file's
+// last change is that of the last sample.
 struct GpuFileTimes {
   std::optional<double> begin{};  // Unix seconds
   double interval = 1;            // seconds between samples

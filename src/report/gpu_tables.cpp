@@ -54,8 +54,8 @@ std::vector<std::string> cells_of(std::string_view line) {
 // What a column holds.
 struct TableColumn {
   enum class Kind { other, time, metric, value, label, signal } kind = Kind::other;
-  std::string name{};  // of a label
-  GpuValue series{};   // of a signal: with the labels in its name
+  std::string name{};  // name of a label
+  GpuValue series{};   // for a signal: has the labels in the column's name
 };
 
 // "NAME{a="b", c="d"}": takes the labels, returns the name.
@@ -99,7 +99,7 @@ bool has_kind(const std::vector<TableColumn>& columns, TableColumn::Kind kind) {
   return std::ranges::any_of(columns, [&](const TableColumn& c) { return c.kind == kind; });
 }
 
-// False if the row cannot be read. A row of another metric is no mistake.
+// False if the row cannot be read. True for a row of another metric.
 bool take_row(const std::vector<TableColumn>& columns, const std::vector<std::string>& cells, GpuText& out) {
   using Kind = TableColumn::Kind;
   if (cells.size() != columns.size()) return false;

@@ -22,7 +22,7 @@ i64 whole_in(const ordered_json& object, const char* name, i64 otherwise) {
   return it != object.end() && it->is_number_integer() ? it->get<i64>() : otherwise;
 }
 
-// Empty unless it is a list of numbers.
+// Empty if the value is not a list of numbers.
 std::vector<double> numbers_in(const ordered_json& object, const char* name) {
   std::vector<double> out;
   const auto it = object.find(name);
@@ -80,7 +80,7 @@ RanksOfRun read_ranks(const std::string& path) {
     else
       ++out.passed_over;
   }
-  // Of two lines of an iteration the later counts: the first is from before a resume.
+  // If an iteration has two lines, the later one counts, because the first is from before a resume.
   std::ranges::stable_sort(out.own_work, {}, &OwnWorkLine::iteration);
   std::vector<OwnWorkLine> once;
   for (OwnWorkLine& line : out.own_work) {

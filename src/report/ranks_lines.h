@@ -1,4 +1,5 @@
-// Reads SAVE/ranks.jsonl (observe/sinks/ranks_file.h). The file may have any content: other lines are counted.
+// Reads SAVE/ranks.jsonl (observe/sinks/ranks_file.h). The file may have any content. Lines that cannot be read are
+// counted.
 #pragma once
 #include <string>
 #include <utility>
@@ -23,7 +24,7 @@ struct OwnWorkLine {
 struct RanksOfRun {
   std::vector<RankOfRun> ranks{};                        // by rank, of the last start
   std::vector<OwnWorkLine> own_work{};                   // by iteration
-  std::vector<std::pair<std::string, double>> memory{};  // of rank 0, in bytes: planned by category, and its peak
+  std::vector<std::pair<std::string, double>> memory{};  // bytes of rank 0: planned by category, and the peak
   std::vector<double> planned{}, used{};                 // bytes by rank, at the end of the run
   i64 passed_over = 0;
 

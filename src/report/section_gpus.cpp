@@ -29,7 +29,7 @@ std::string place_text(const std::string& host, i64 gpu) {
   return escaped(host.empty() ? number : host + ", " + number);
 }
 
-// It may take several lines.
+// The text may wrap to several lines.
 std::string reasons(u64 bits) { return "<span>" + escaped(throttle_text(bits)) + "</span>"; }
 
 // The columns that the files have, with the text of each.

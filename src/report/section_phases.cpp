@@ -1,4 +1,4 @@
-// The phases of iterations, one above the other (--timing-log-level).
+// A stacked chart of the phases of iterations (--timing-log-level).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct PhaseLayer {
   std::vector<double> ms{};
 };
 
-// In their order within an iteration. `within`: the name of the phase that has it as a part.
+// Phases in their order within an iteration. `within`: the name of the phase that contains this phase.
 struct PhaseName {
   const char *name, *colour, *within;
 };

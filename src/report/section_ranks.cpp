@@ -12,7 +12,8 @@ namespace megalith::report {
 
 namespace {
 
-// Classes of a rank's own time over the median of the ranks: the first bound that is not reached.
+// Classes of a rank's own time relative to the median of the ranks. A ratio has the first class whose bound is above
+// it.
 struct HeatClass {
   double below;
   const char *colour, *text;

@@ -8,14 +8,14 @@ namespace megalith::report {
 
 std::string facts_of(const RunFiles& run);  // the large numbers at the top
 std::string curves_of(const RunFiles& run, const RunFiles* baseline);
-std::string phases_of(const RunFiles& run);  // of iterations, one above the other
+std::string phases_of(const RunFiles& run);  // stacked chart of iterations
 std::string ranks_of(const RunFiles& run);   // differences between ranks
 std::string memory_of(const RunFiles& run);  // planned and used
 std::string times_of(const RunFiles& run);   // the goodput ledger
 std::string findings_of(const RunFiles& run);
 std::string incidents_of(const RunFiles& run);
 std::string slow_iterations_of(const RunFiles& run);
-std::string gpus_of(const GpuJoin& join);  // during slow iterations, and over the run
+std::string gpus_of(const GpuJoin& join);  // GPUs during slow iterations, and over the run
 std::string saves_of(const RunFiles& run);
 std::string numbers_of(const RunFiles& run);
 std::string against(const RunFiles& run, const RunFiles& baseline);

@@ -13,7 +13,7 @@ std::optional<double> unix_of_number(std::string_view text) {
   double x = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
   if (error != std::errc() || end != text.data() + text.size()) return {};
-  constexpr double kEarliest = 1e8, kMilliseconds = 1e11, kLatest = 1e14;  // 1973; no date in seconds is as large
+  constexpr double kEarliest = 1e8, kMilliseconds = 1e11, kLatest = 1e14;  // 1973; no date in s is above 1e11
   if (!(x >= kEarliest && x < kLatest)) return {};
   return x >= kMilliseconds ? x / 1e3 : x;
 }

@@ -5,7 +5,7 @@
 namespace megalith {
 namespace {
 
-constexpr i64 kMostBytes = i64{1} << 26;   // of one read
+constexpr i64 kMostBytes = i64{1} << 26;   // most bytes of one read
 constexpr i64 kShortBytes = i64{1} << 16;  // reading a gap of this length takes less time than another request
 
 class FarCopy {
@@ -27,7 +27,7 @@ class FarCopy {
   }
 
  private:
-  // The box's rows along dim d are read whole if little of a row is not wanted.
+  // Reads whole rows of the box along dim d if only few bytes of a row are not wanted.
   bool reads_rows(size_t d) const {
     i64 wanted = element_;
     for (size_t k = d + 1; k < common_.size(); ++k) wanted *= common_[k];
@@ -48,7 +48,7 @@ class FarCopy {
     return copied;
   }
 
-  // Reads the part of the box that offset_ and shape_ describe: its elements follow each other in the slot.
+  // Reads the part of the box that offset_ and shape_ describe. Its elements are contiguous in the slot.
   i64 copy_rows() {
     i64 first = 0;
     for (size_t k = 0; k < shape_.size(); ++k) first += (offset_[k] - box_.offset[k]) * box_.strides[k];

@@ -15,7 +15,7 @@ RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damag
                       ComparedSnapshots* ahead = nullptr);
 
 // Collective: reads a snapshot into the model before its device has memory for the plan (plan/deferred_memory.h).
-// False: there is none, or it is damaged, so the model has no state yet.
+// False: the snapshot is missing or damaged, so the model has no state yet.
 bool fill_ahead(Ranks& ranks, const RunStart& start, ModelState& model);
 
 // Collective: loads the model from the start. If a rank finds damage, all ranks use an older checkpoint, with a

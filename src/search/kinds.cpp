@@ -1,4 +1,4 @@
-// The table of kinds of GPUs beside each other.
+// The table that compares kinds of GPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::string kinds_text(const std::vector<Row>& rows, const Asked& asked) {
   if (priced) out += fmt::format(" {:>12}", "USD");
   if (powered) out += fmt::format(" {:>9}", "MWh");
   out += "  layout";
-  const Row* first = nullptr;  // of these GPUs
+  const Row* first = nullptr;  // first row with this number of GPUs
   for (const Row& r : rows) {
     if (!first || first->gpus != r.gpus) first = &r;
     out +=

@@ -18,7 +18,7 @@ struct Price {
 // Error if the rules between flags, or the planner, refuse the layout.
 Price price_of(const Options& base, const Choice& c, const std::string& layout, const DeviceFacts& facts);
 
-// The price with its plans, for reports, which verify them.
+// The price with its plans. Reports verify these plans.
 struct PricedPlans {
   Options options;
   std::unique_ptr<sim::PaperBackend> backend;

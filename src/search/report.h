@@ -61,7 +61,7 @@ struct Assumed {
 };
 std::string assumed_text(const Options& base, const DeviceFacts& facts, const Asked& asked, const Assumed& assumed);
 
-// The best layout for each number and kind of GPUs, and its speed against the first kind's.
+// The best layout for each number and kind of GPUs, and its speed relative to the first kind.
 std::string kinds_text(const std::vector<Row>& rows, const Asked& asked);
 // The best layout for each number of GPUs.
 std::string counts_text(const std::vector<Row>& rows, const Asked& asked);

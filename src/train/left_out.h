@@ -8,10 +8,10 @@
 
 namespace megalith {
 
-// All ranks call it: rank 0 reads the file, and all leave out the same samples. nullptr: none.
+// Collective: rank 0 reads the file, and all ranks leave out the same samples. nullptr: no samples.
 std::shared_ptr<const SampleRanges> samples_left_out(const Options& options, Ranks& ranks);
 
-// The line for an iteration that consumed samples begin .. end - 1. Empty if it has all of them.
+// The log line of an iteration that consumed samples begin .. end - 1. Empty if it left out no sample.
 std::string left_out_line(const SampleRanges* left_out, i64 iteration, i64 begin, i64 end);
 
 }  // namespace megalith

@@ -15,8 +15,8 @@ namespace megalith {
 struct Opened {
   RunStart start;
   std::unique_ptr<PlannedStep> step;
-  std::unique_ptr<Interpreter> interpreter;  // of a rank that was on standby; its memory is still deferred
-  bool is_filled = false;                    // it has the start's state
+  std::unique_ptr<Interpreter> interpreter;  // only on a rank that was on standby; without the plan's memory
+  bool is_filled = false;                    // the interpreter has the start's state
   SampleCounts asked;                        // number of samples of the datasets
   Datasets datasets;
   MemoryNeed need;
@@ -24,8 +24,8 @@ struct Opened {
   double began = 0;   // StartAhead::began
 };
 
-// All ranks call it. Prints the plan report. Error, on all ranks, if a rank finds a mistake in sizes, memory, data,
-// the save directory or the checkpoint. `prepared`: by a rank that was on standby.
+// All ranks call it. Prints the plan report. Error, on all ranks, if a rank finds a mistake in sizes, memory, data, the
+// save directory or the checkpoint. `prepared`: what this rank prepared on standby.
 Opened open_run(const Options& options, const Backend& backend, Ranks& ranks, const StartAhead& ahead = {},
                 PreparedRun prepared = {});
 

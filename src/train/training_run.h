@@ -58,7 +58,7 @@ class TrainingRun {
   // --iterations-to-skip: whether the next iteration is skipped. Its data are read.
   bool is_left_out() const;
   void leave_out(DataLoader& loader);
-  // --skip-samples: counts and logs those of the last step, which began after `consumed` samples.
+  // --skip-samples: counts and logs the samples that the last step left out. The step began after `consumed` samples.
   void leave_out_samples(i64 consumed);
   void finish();
   void tell_rank_losses(const StepResult& result, bool is_due);
@@ -67,7 +67,7 @@ class TrainingRun {
   void resume();
   void validate(const std::function<void()>& f);
   void save_apart(const std::function<void()>& f);
-  // Takes the memory of an interpreter that has none yet, or makes one.
+  // Allocates the memory of an interpreter that has no memory yet. Makes an interpreter if there is none.
   std::unique_ptr<Interpreter> ready_interpreter(std::unique_ptr<Interpreter> deferred) const;
   RunStart loaded(RunStart start, bool is_filled);
   void say_times(const std::string& block) const;
@@ -96,7 +96,7 @@ class TrainingRun {
   void save_non_persistent();
   void take_snapshot();
   void tell_saves();  // reports the saves that ended
-  // Collective, where the ranks are kept in a file: their hosts and GPUs.
+  // Collective: gathers the hosts and GPUs of the ranks, if the run writes them to a file.
   void tell_ranks();
   bool keeps_ranks() const { return ranks_.rank() == 0 && !t_.save.empty() && !t_.skip_train; }
   void tell_memory();

@@ -5,7 +5,7 @@
 
 namespace megalith::cuda {
 
-// Parts begin at multiples of this, as copies are fastest then.
+// Parts begin at multiples of this, because aligned copies are fastest.
 static i64 rounded(i64 bytes) {
   constexpr i64 kApart = 256;
   return (bytes + kApart - 1) / kApart * kApart;

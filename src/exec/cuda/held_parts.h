@@ -1,4 +1,4 @@
-// Memory of the GPU that takes parts of a plan's leaves while the plan's memory is not there yet.
+// GPU memory for parts of a plan's leaves, until the plan's memory is allocated.
 #pragma once
 #include <map>
 #include <span>
@@ -10,15 +10,15 @@ namespace megalith::cuda {
 
 class HeldParts {
  public:
-  // Zeroed. Error if the memory cannot be allocated. No two parts have a byte in common.
+  // Allocates zeroed memory. Error if the allocation fails. Parts must not overlap.
   HeldParts(Device& device, std::span<const DeferredMemory::Part> parts);
-  ~HeldParts() { cudaStreamSynchronize(device_.stream()); }  // copies to it and from it may be running
+  ~HeldParts() { cudaStreamSynchronize(device_.stream()); }  // copies to and from this memory may be running
   HeldParts(const HeldParts&) = delete;
   HeldParts& operator=(const HeldParts&) = delete;
 
   i64 bytes() const { return bytes_; }
   static i64 bytes_of(std::span<const DeferredMemory::Part> parts);
-  // The place of bytes of a leaf. Error if they are not within one part.
+  // The address of bytes of a leaf. Error if the bytes are not within one part.
   std::byte* at(const Leaf& leaf, i64 begin, i64 bytes) const;
   void move_to(std::byte* arena);  // enqueues copies of all parts to the plan's memory, and waits for them
 

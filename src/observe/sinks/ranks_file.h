@@ -30,7 +30,7 @@ class RanksFile final : public Sink {
   i64 iteration_;
   std::function<double()> now_;
   bool is_lost_ = false;   // a line could not be written
-  double told_bytes_ = 0;  // peak of the last line
+  double told_bytes_ = 0;  // peak bytes of the last line
 };
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// Boxes of any sizes. A thread, a warp or a block finds the amax of a box, by its size. Then each thread casts
+// Boxes of any sizes. By the size of a box, one thread, a warp or a block finds its amax. Then each thread casts
 // elements.
 #include <algorithm>
 
@@ -67,7 +67,7 @@ void launch_box_scales(const BoxLaunch& l, const CastPointers& p, float* scales,
     with.template operator()<kThreads>();
 }
 
-// Keyed by the seed, the sample's number and the other global indices, as in the CPU kernel.
+// Random bits depend on the seed, the sample number and the other global indices, as in the CPU kernel.
 __device__ inline u32 random_bits(const BoxLaunch& l, const i64* place, const i64* numbers) {
   u64 h = mix(l.seed, u64(numbers[place[1]]));
   for (int d = 0; d + 1 < l.dims; ++d)

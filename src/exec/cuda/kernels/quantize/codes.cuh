@@ -84,11 +84,11 @@ __device__ inline void put_seen(const CastPointers& p, u32 bits) {
   if (bits >= kInfinityBits) atomicMax(reinterpret_cast<u32*>(p.scale_inv), kNaNBits);
 }
 
-// What a thread's casts lose.
+// Counts of the values that a thread's casts lose.
 struct CastLosses {
   u32 saturated = 0, underflow = 0;
 };
-// Adds those of four values x. v: scaled. Most have none, so these are looked at together.
+// Adds the counts of four values x. v: the scaled values. Most fours lose no value, so one test covers all four.
 template <CodeKind kFormat>
 __device__ inline void add_losses(const float* x, const float (&v)[4], u32 codes, CastLosses& to) {
   constexpr float kTop = kFormat == CodeKind::e4m3 ? 448.0f : kFormat == CodeKind::e5m2 ? 57344.0f : 6.0f;
@@ -103,7 +103,7 @@ __device__ inline void add_losses(const float* x, const float (&v)[4], u32 codes
   }
 }
 
-// The sums over a block of kThreads, in the order: put_losses(), a barrier of the block, then add_block_losses().
+// Sums counts over a block of kThreads threads. Call put_losses(), then __syncthreads(), then add_block_losses().
 template <int kThreads>
 struct BlockLosses {
   u32 of_warp[2][kThreads / 32];
@@ -115,7 +115,7 @@ __device__ inline void put_losses(BlockLosses<kThreads>& shared, const CastLosse
   if (threadIdx.x % 32 != 0) return;
   shared.of_warp[0][threadIdx.x / 32] = saturated, shared.of_warp[1][threadIdx.x / 32] = underflow;
 }
-// Sums of integers, so the order of blocks does not matter.
+// The sums are integers, so the order of blocks does not matter.
 template <int kThreads>
 __device__ inline void add_block_losses(const CastPointers& p, const BlockLosses<kThreads>& shared) {
   if (threadIdx.x >= 32) return;
@@ -126,7 +126,7 @@ __device__ inline void add_block_losses(const CastPointers& p, const BlockLosses
     if (threadIdx.x == 0 && sum > 0) atomicAdd(p.counts + k, (unsigned long long)sum);
   }
 }
-// Counts what the cast of one value of each thread loses. All threads of the block call it.
+// Adds the counts of a cast of one value per thread. All threads of the block must call it.
 template <CodeKind kFormat>
 __device__ inline void count_single(const CastPointers& p, float x, float scaled, u8 code) {
   const float v[4] = {scaled, 0, 0, 0}, all[4] = {x, 0, 0, 0};
@@ -137,7 +137,7 @@ __device__ inline void count_single(const CastPointers& p, float x, float scaled
   if (saturated > 0) atomicAdd(p.counts, (unsigned long long)saturated);
   if (underflow > 0) atomicAdd(p.counts + 1, (unsigned long long)underflow);
 }
-// Calls f with whether counts are wanted, as a constant.
+// Calls f with a compile-time constant: true if counts are wanted.
 template <class F>
 void with_counts(const CastPointers& p, F&& f) {
   p.counts ? f.template operator()<true>() : f.template operator()<false>();

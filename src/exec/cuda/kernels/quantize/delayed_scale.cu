@@ -26,7 +26,7 @@ struct CastList {
   CountedCast at[kMost];
 };
 
-// The first cast of a row adds those of all of its casts, in order.
+// The thread of a row's first cast adds the counts of all casts of the row, in order.
 __global__ void collect_counts_kernel(const __grid_constant__ CastList list, double* seen) {
   const int own = threadIdx.x;
   if (own >= list.n) return;

@@ -10,19 +10,19 @@ struct SeenAmax {
   const float* amax;
   int place;  // index in `seen`
 };
-// Sets seen[place] to at least the amax, for each item of seen [n]. starts: the earlier content does not count.
+// For each item: seen[place] = max(seen[place], amax). starts: first sets seen [n] to 0.
 void launch_collect_amax(std::span<const SeenAmax> amaxes, bool starts, float* seen, i64 n, cudaStream_t stream);
 
 struct CountedCast {
-  const i64* counts;  // two
-  int place;          // a row of `seen`
+  const i64* counts;  // two numbers
+  int place;          // row of `seen`
   i64 elements;
 };
-// seen [rows, 3]: adds the counts and the elements of each cast to its row.
+// Adds the counts and the elements of each cast to its row of seen [rows, 3].
 void launch_collect_counts(std::span<const CountedCast> casts, bool starts, double* seen, i64 rows,
                            cudaStream_t stream);
 
-// Updates the state [1 + slots, 3] of layer i from 3 elements of `seen`, from 3 i on, unless *counts is 0.
+// Updates the state [1 + slots, 3] of layer i from seen[3 i] .. seen[3 i + 2], unless *counts is 0.
 struct DelayedLaunch {
   i64 slots;
   bool largest;

@@ -1,4 +1,4 @@
-// Launches of CastShard and TurnCodes (ops/shard_codes.h) besides those of a tensor's cast.
+// Launches of CastShard and TurnCodes (ops/shard_codes.h), except those that a tensor's cast has too.
 #pragma once
 #include <span>
 

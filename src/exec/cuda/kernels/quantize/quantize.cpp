@@ -1,4 +1,4 @@
-// Codes and scales, equal to those of the CPU to the byte.
+// Codes and scales, bitwise equal to those of the CPU.
 #include "exec/cuda/kernels/quantize/quantize.h"
 
 #include <algorithm>
@@ -105,7 +105,7 @@ Kernel prepare(const Quantize& op, const KernelContext& context) {
 Kernel prepare(const RotateTokens& op, const KernelContext& context) {
   check_number(op.name, context.ins[0].dtype);
   const Shape shape = context.in_shape(0);
-  constexpr i64 kMostTokens = 65535 * RotateTokens::kTokens;  // limit by the grid's second dimension
+  constexpr i64 kMostTokens = 65535 * RotateTokens::kTokens;  // limit of the grid's second dimension
   check(shape[0] % RotateTokens::kTokens == 0 && shape[0] <= kMostTokens,
         "[{}] {} tokens of a rank: want a multiple of {}, at most {}", op.name, shape[0], RotateTokens::kTokens,
         kMostTokens);

@@ -25,7 +25,7 @@ struct CastPointers {
   float* scale_inv;
   unsigned long long* counts;  // two: values beyond the largest code, and those that became 0; null: not wanted
 };
-// Before a cast: sets the counts to 0.
+// Sets the counts to 0. It runs before a cast.
 void start_counts(const CastPointers& p, cudaStream_t stream);
 
 // amax of n elements; infinite if one is infinite or NaN.
@@ -46,7 +46,7 @@ struct CastLaunch {
 };
 void launch(const CastLaunch& l, const CastPointers& p, cudaStream_t stream);
 
-// One scale a box, by tiles that hold whole boxes.
+// Casts with one scale per box, in tiles of whole boxes.
 struct TileLaunch {
   DType x;
   ScaleRuleOfBox rule;
@@ -54,7 +54,7 @@ struct TileLaunch {
 };
 void launch(const TileLaunch& l, const CastPointers& p, cudaStream_t stream);
 
-// One scale a box, for boxes of any sizes; also stochastic rounding to e2m1.
+// Casts with one scale per box, for boxes of any sizes. Also rounds stochastically to e2m1.
 struct BoxLaunch {
   static constexpr int kMostDims = 8;
   DType x;
@@ -67,7 +67,7 @@ struct BoxLaunch {
   u64 seed;
   Indices index[kMostDims];  // global; only for stochastic rounding
 };
-// scales: workspace, one float a box. numbers: sample numbers along dim 1; null unless stochastic.
+// scales: workspace, one float per box. numbers: sample numbers along dim 1; null unless stochastic.
 void launch(const BoxLaunch& l, const CastPointers& p, float* scales, const i64* numbers, cudaStream_t stream);
 
 // y = x [tokens, columns] with each 16 tokens rotated.

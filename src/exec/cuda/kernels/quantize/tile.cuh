@@ -74,7 +74,8 @@ struct TileOut {
   i64 pitch, all;
 };
 
-// scale(part, i, e): of a value of this thread. turned: shared, 128 x 32 words. losses: of kCounts.
+// scale(part, i, e): scale of a value of this thread. turned: shared memory, 128 x 32 words. losses: counts, if
+// kCounts.
 template <CodeKind kFormat, bool kCounts, class X, class Scale>
 __device__ inline void encode_tile(const TileValues<X>& v, const TilePlace& t, const TileOut& out, u32* turned,
                                    Scale&& scale, CastLosses& losses) {
