@@ -1,4 +1,4 @@
-// Shared by the targets.
+// Functions that several targets use.
 #pragma once
 #include <fstream>
 #include <stdexcept>
@@ -25,7 +25,7 @@ inline void write(const std::string& file, std::string_view text) {
   std::ofstream(file, std::ios::binary).write(text.data(), std::streamsize(text.size()));
 }
 
-// Encodes and decodes; ids must be tokens.
+// Encodes the text and decodes the ids. Each id must be a token.
 inline void use(const Tokenizer& t, std::string_view text) {
   const std::vector<i32> ids = t.encode(text);
   for (i32 id : ids) expect(id >= 0 && id < t.vocab_size(), "an id is outside the vocabulary");

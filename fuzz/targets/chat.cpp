@@ -1,5 +1,5 @@
-// Chats and their templates: a byte that selects the template, the template's text up to a zero byte if it is in the
-// input, and the JSON lines.
+// Chats and their templates. The input is one byte that selects the template, then the JSON lines. For a template in
+// the input, its text and a zero byte are between them.
 #include <algorithm>
 
 #include "fuzz/target.h"

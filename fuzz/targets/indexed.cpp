@@ -1,5 +1,5 @@
-// An indexed dataset: 16 bits (low byte first) with the length of the .idx, then the .idx; the rest is the .bin. If
-// it opens, everything is read, by sequence and as samples.
+// An indexed dataset. The input is the length of the .idx (16 bits, low byte first), the .idx, and the .bin. If the
+// dataset opens, the target reads all of it, by sequence and as samples.
 #include <unistd.h>
 
 #include <filesystem>

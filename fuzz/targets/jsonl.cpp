@@ -1,4 +1,4 @@
-// Input of preprocess-data: the first byte selects its kind, the rest is the file.
+// Input of preprocess-data. The first byte selects its kind. The other bytes are the file.
 #include "fuzz/target.h"
 #include "fuzz/tools.h"
 #include "tests/harness/packed.h"

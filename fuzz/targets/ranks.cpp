@@ -1,5 +1,5 @@
-// Rank files: tiktoken's lines; Megatron's JSON list if the input begins with '['; GPT-2's two files if it begins
-// with '{' (vocab.json, a zero byte, merges.txt).
+// Files of BPE ranks. If the input begins with '[', it is Megatron's JSON list. If it begins with '{', it is GPT-2's
+// two files: vocab.json, a zero byte, merges.txt. Otherwise it is tiktoken's lines.
 #include <fmt/format.h>
 
 #include "fuzz/json_files.h"

@@ -1,4 +1,4 @@
-// A SentencePiece .model with arbitrary bytes. If it loads, a text is encoded.
+// A SentencePiece .model with arbitrary bytes. If it loads, the target encodes a text.
 #include <fmt/format.h>
 
 #include "fuzz/target.h"
@@ -36,8 +36,8 @@ std::string sentencepiece_seed(u64 type, bool fallback, const std::string& table
   return model + field(3, (table.empty() ? "" : field(2, table)) + number(3, 1) + number(4, 1) + number(5, 1));
 }
 
-// A table with one key: "a", repeated any number of times, becomes "b". A double array of 512 units: the root's
-// children are at 256 ^ byte, and so are those of 'a', whose value is at 256.
+// A normalizer table with one key: "a", repeated any number of times, becomes "b". It is a double array of 512 units.
+// The children of the root are at 256 ^ byte. The children of 'a' are there too, and its value is at 256.
 std::string charsmap_seed() {
   std::vector<u32> units(512);
   units[0] = 1u << 10 | 0x200;

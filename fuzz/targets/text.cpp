@@ -1,4 +1,4 @@
-// Texts for a tokenizer of each kind: the first byte selects it.
+// Texts for a tokenizer of each kind. The first byte selects the kind.
 #include "fuzz/json_files.h"
 #include "fuzz/target.h"
 #include "fuzz/tools.h"

@@ -1,4 +1,4 @@
-// A tokenizer.json with arbitrary bytes. If it loads, a text is encoded.
+// A tokenizer.json with arbitrary bytes. If it loads, the target encodes a text.
 #include "fuzz/json_files.h"
 #include "fuzz/target.h"
 #include "fuzz/tools.h"

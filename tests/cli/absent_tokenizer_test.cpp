@@ -1,4 +1,5 @@
-// Plans for tokenizers without files: the vocabulary of a public model by its name, or none.
+// Plans with a tokenizer whose files do not exist. The plan has the vocabulary size of a public model if its name is
+// known.
 #include "workshop.h"
 
 namespace megalith::test {
@@ -14,7 +15,7 @@ class AbsentTokenizer : public Workshop {
   }
 };
 
-// Lengths of the tokenizers, not the padded sizes of the models.
+// These are the vocabulary sizes of the tokenizers, not the padded sizes of the models.
 TEST_F(AbsentTokenizer, HasTheVocabularyOfItsModel) {
   const std::pair<const char*, const char*> cases[] = {
       {"HuggingFaceTokenizer --tokenizer-model meta-llama/Meta-Llama-3-8B", "128256"},
@@ -41,7 +42,7 @@ TEST_F(AbsentTokenizer, HasTheVocabularyOfItsModel) {
   }
 }
 
-// A name that only resembles a model's, and types with several vocabularies.
+// The size is not guessed for a name that only resembles a model's, or for a type with several vocabularies.
 TEST_F(AbsentTokenizer, IsNotGuessed) {
   for (const char* tokenizer :
        {"HuggingFaceTokenizer --tokenizer-model Qwen/Qwen3.5-9B",

@@ -1,4 +1,4 @@
-// Checkpoints that are written during training, and non-persistent ones, of which only the latest is kept.
+// Tests of checkpoints that are written during training, and of non-persistent ones, of which only the latest is kept.
 #include <algorithm>
 #include <filesystem>
 
@@ -23,7 +23,7 @@ class AsyncSave : public Workshop {
   }
 };
 
-// While a checkpoint is written the next steps change the model; the checkpoint has the state at the save.
+// The next steps change the model while a checkpoint is written. The checkpoint has the state at the save.
 TEST_F(AsyncSave, HoldsTheMomentOfTheSave) {
   for (const std::string more : {"--train-iters 6 --save-interval 1 ", "--train-iters 6 --save-interval 1 --bf16 "}) {
     fs::remove_all(*this / "sync"), fs::remove_all(*this / "async");
@@ -38,7 +38,7 @@ TEST_F(AsyncSave, HoldsTheMomentOfTheSave) {
   }
 }
 
-// The disk fills during a save: a warning, training continues, and the previous checkpoint is intact.
+// The disk fills during a save. The run prints a warning and continues. The previous checkpoint is intact.
 TEST_F(AsyncSave, FullDiskIsAWarning) {
   must(run("ck", "--train-iters 2 --save-interval 2"));
   RunLimits full;
@@ -52,8 +52,8 @@ TEST_F(AsyncSave, FullDiskIsAWarning) {
   EXPECT_NE(must(run("ck", "--train-iters 4 --save-interval 2")).out.find("at iteration 2"), std::string::npos);
 }
 
-// More non-persistent saves: only the latest is kept, the newer checkpoint is loaded, and damage in it leads to the
-// older one.
+// A run saves more non-persistent checkpoints. Only the latest is kept. A start loads the newer checkpoint. If it is
+// damaged, the start loads the older one.
 TEST_F(AsyncSave, CopiesAreLoadedIfTheyAreNewer) {
   must(run("whole", "--train-iters 8 --save-interval 8"));
   const std::string kinds[] = {"--non-persistent-ckpt-type global ",
@@ -63,20 +63,20 @@ TEST_F(AsyncSave, CopiesAreLoadedIfTheyAreNewer) {
     fs::remove_all(*this / "ck");
     const std::string flags = kinds[k] + "--save-interval 4 --non-persistent-save-interval 3 ";
     must(run("ck", flags + "--train-iters 7"));
-    fs::remove_all(*this / "ck/iter_0000007");  // as if killed before its end
+    fs::remove_all(*this / "ck/iter_0000007");  // as if the run was killed before it ended
     spit(*this / "ck/latest_checkpointed_iteration.txt", "4");
     int copies = 0;
     for (const auto& entry : fs::directory_iterator(*this / places[k])) copies += entry.is_directory() ? 1 : 0;
     ASSERT_EQ(copies, 1) << "one copy is kept";
     const Ran other =
-        must(run("ck", "--train-iters 4 --save-interval 4"));  // no steps are left, and nothing was written
+        must(run("ck", "--train-iters 4 --save-interval 4"));  // no steps are left, and the run writes nothing
     EXPECT_EQ(other.err.find("ck/non_persistent/iter_0000006 is newer") != std::string::npos, k == 0) << other.err;
     if (k == 0) fs::rename(*this / "ck", *this / "moved"), fs::create_directory_symlink("moved", *this / "ck");
     const Ran ran = must(run("ck", flags + "--train-iters 8"));
     EXPECT_NE(ran.out.find("non-persistent checkpoint of iteration 6"), std::string::npos) << ran.out;
     EXPECT_NE(ran.out.find("at iteration 6"), std::string::npos) << ran.out;
     fs::remove_all(*this / "ck/iter_0000004"), fs::remove_all(*this / "ck/iter_0000008");
-    fs::remove(*this / "ck/latest_checkpointed_iteration.txt");  // only the non-persistent one is left
+    fs::remove(*this / "ck/latest_checkpointed_iteration.txt");  // only the non-persistent checkpoint is left
     const Ran from_copy = must(run("ck", flags + "--train-iters 8"));
     EXPECT_NE(from_copy.out.find("at iteration 6"), std::string::npos) << from_copy.out;
     EXPECT_EQ(from_copy.out.find("random weights"), std::string::npos) << from_copy.out;
@@ -84,7 +84,7 @@ TEST_F(AsyncSave, CopiesAreLoadedIfTheyAreNewer) {
   }
 }
 
-// A run that started from a model directory, whose settings are not in the flags, and was killed before its first
+// The run starts from a model directory, whose settings are not in the flags. It was killed before its first
 // checkpoint.
 TEST_F(AsyncSave, CopiesTellTheModelWhereThereIsNoCheckpoint) {
   for (const std::string& kind : {std::string("global"), "local --non-persistent-local-ckpt-dir " + *this / "local"}) {
@@ -101,7 +101,7 @@ TEST_F(AsyncSave, CopiesTellTheModelWhereThereIsNoCheckpoint) {
   }
 }
 
-// The damaged checkpoint has no information, not even the model.
+// The damaged checkpoint has no readable information, not even the model.
 TEST_F(AsyncSave, CopiesStandInForACheckpointThatIsNotWhole) {
   const std::string flags =
       "--train-iters 6 --save-interval 3 --non-persistent-save-interval 1 --non-persistent-ckpt-type global ";
@@ -126,7 +126,7 @@ TEST_F(AsyncSave, CopiesOfAnotherRunAreNeitherLoadedNorDeleted) {
   }
 }
 
-// Two working directories, in which the same name means two paths.
+// There are two working directories, so the same relative name means two paths.
 TEST_F(AsyncSave, CopiesOfAnotherRunWithTheSameRelativeNameAreNeitherLoadedNorDeleted) {
   const fs::path here = fs::current_path();
   const std::string flags =
@@ -144,14 +144,14 @@ TEST_F(AsyncSave, CopiesOfAnotherRunWithTheSameRelativeNameAreNeitherLoadedNorDe
   fs::current_path(here);
 }
 
-// A run that resumed from an older checkpoint has removed later ones.
+// If a run resumes from an older checkpoint, it removes later ones.
 TEST_F(AsyncSave, CopiesOfABranchThatWasLeftAreNotLoaded) {
   const std::string kinds[] = {"global ", "local --non-persistent-local-ckpt-dir " + *this / "local "};
   for (const std::string& kind : kinds) {
     fs::remove_all(*this / "ck");
     const std::string flags = "--save-interval 4 --non-persistent-save-interval 3 --non-persistent-ckpt-type " + kind;
     must(run("ck", flags + "--train-iters 11"));               // a non-persistent checkpoint of iteration 9 stays
-    must(run("ck", flags + "--train-iters 5 --ckpt-step 4"));  // no copy
+    must(run("ck", flags + "--train-iters 5 --ckpt-step 4"));  // no non-persistent checkpoint is loaded
     const Ran ran = must(run("ck", flags + "--train-iters 7"));
     EXPECT_NE(ran.out.find("successfully loaded checkpoint from " + *this / "ck [ t 1/1, p 1/1 ] at iteration 5"),
               std::string::npos)
@@ -159,7 +159,8 @@ TEST_F(AsyncSave, CopiesOfABranchThatWasLeftAreNotLoaded) {
   }
 }
 
-// Also if the previous run had no non-persistent flags. Those of the branch that continues stay.
+// This is also true if the previous run had no non-persistent flags. The non-persistent checkpoints of the continued
+// branch stay.
 TEST_F(AsyncSave, CopiesOfABranchThatWasLeftWithoutTheFlagsAreNotLoaded) {
   const std::string copies = "--save-interval 4 --non-persistent-save-interval 3 --non-persistent-ckpt-type global ";
   must(run("ck", copies + "--train-iters 11"));  // a non-persistent checkpoint of iteration 9 stays

@@ -1,4 +1,5 @@
-// Every mistake gives one line that names it, within two seconds; nothing crashes or hangs.
+// Tests of bad input. The answer to every mistake is one line that names it, within two seconds. Nothing crashes or
+// hangs.
 #include <filesystem>
 
 #include "workshop.h"
@@ -14,7 +15,7 @@ class BadInput : public Workshop {
     SCOPED_TRACE(flags);
     expect_refused(pretrain("--train-iters 3 --split 80,10,10 " + flags), part);
   }
-  // For an answer of several lines.
+  // Checks an answer of several lines.
   void tells(const Ran& ran, const std::string& part) {
     EXPECT_EQ(ran.exit_code, 1) << ran.out;
     EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
@@ -132,7 +133,7 @@ TEST_F(BadInput, Sizes) {
   refuses("--num-layers 16 --hidden-size 256 --micro-batch-size 262144", " fits");
 }
 
-// The proposed value is valid.
+// The micro-batch size that the answer proposes is valid.
 TEST_F(BadInput, ProposedMicroBatchIsPlannable) {
   const Ran ran = megalith(pretrain("--train-iters 1 --split 80,10,10 --micro-batch-size 1048576 --num-layers 4"));
   expect_refused(ran, " fits");
@@ -189,7 +190,7 @@ TEST_F(BadInput, EmptyDocuments) {
   refuses("--split 100,0,0 --data-path " + *this / "blank_text_document", "blank_text_document");
 }
 
-// An error during a read: it names file, document and token, and the completed steps are saved.
+// A read fails. The error names file, document and token, and the run saves the completed steps.
 TEST_F(BadInput, TokensOutsideTheVocabulary) {
   std::string bin = slurp(data() + ".bin");
   const std::string damaged = *this / "damaged";
@@ -229,7 +230,7 @@ TEST_F(BadInput, Preprocessing) {
   expect_refused("preprocess-data --tokenizer-type GPT2BPETokenizer --output-prefix y --input " + *this / "fine.txt",
                  "--vocab-file");
   for (const auto& entry : fs::directory_iterator(fs::path(*this / "x").parent_path()))
-    EXPECT_FALSE(entry.path().filename().string().starts_with("out")) << entry.path();  // no incomplete file stays
+    EXPECT_FALSE(entry.path().filename().string().starts_with("out")) << entry.path();  // no incomplete file is left
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Common mistakes with mixtures of experts, latent attention and multi-token prediction. Each row is a command line
-// and the expected message.
+// Common mistakes with mixtures of experts, multi-head latent attention and multi-token prediction. Each row has a
+// command line and the expected message.
 #include <span>
 
 #include "workshop.h"
@@ -181,7 +181,7 @@ TEST_F(BadMixture, WithoutEffect) {
   }
 }
 
-// All mistakes are reported together, one line each.
+// The answer has all mistakes, one line each.
 TEST_F(BadMixture, AllAtOnce) {
   const Ran ran =
       megalith(run("--moe-router-topk 9 --moe-aux-loss-coeff 0.1 0.2 --moe-input-jitter-eps 2 --mtp-num-layers 40 "

@@ -1,4 +1,4 @@
-// pretrain-bert as a user runs it: training, resuming, losses on several ranks, filling of masks, formats.
+// Tests of pretrain-bert: training, resuming, losses on several ranks, filling of masks, file formats.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class BertRuns : public Workshop {
            "--eval-iters 2 --eval-interval 100 " +
            more;
   }
-  // A vocabulary of words, and a corpus whose documents are lines of short sentences with these words.
+  // The vocabulary has words. Each document of the corpus is lines of short sentences with these words.
   std::string vocabulary() {
     const char* words[] = {"red",    "green", "blue", "fox", "dog", "cat", "runs",
                            "sleeps", "eats",  "a",    "the", ".",   "##s"};
@@ -34,7 +34,7 @@ class BertRuns : public Workshop {
     std::string lines;
     for (int d = 0; d < 60; ++d) {
       std::string text;
-      for (int s = 0; s < 4; ++s)  // what an animal does follows from its color
+      for (int s = 0; s < 4; ++s)  // the color determines the action
         text += fmt::format("The {} {} {}. ", colors[(d + s) % 3], animals[(d / 3 + s) % 3], acts[(d + s) % 3]);
       lines += "{\"text\": \"" + text + "\"}\n";
     }
@@ -109,9 +109,9 @@ TEST_F(BertRuns, ReadsWordsAndFillsMasks) {
                           " --split 0,100,0 --eval-iters 2 --micro-batch-size 4 --global-batch-size 4");
   EXPECT_NE(judged.out.find("| sop loss "), std::string::npos) << judged.out;
   expect_refused(fill("no mask"), "--prompt has no [MASK]");
-  const Ran listed = fill("[MASK] fox [MASK] .", {"--top-k", "100"});  // the whole vocabulary
+  const Ran listed = fill("[MASK] fox [MASK] .", {"--top-k", "100"});  // lists all tokens
   EXPECT_EQ(std::ranges::count(listed.out, ','), 2 * 17) << listed.out;
-  // A model with more ids than its tokenizer has tokens: only real tokens are shown.
+  // The model has more ids than its tokenizer has tokens. Only real tokens are printed.
   const Ran fewer = fill("a [MASK]", {"--top-k", "100", "--load", golden("bert")});
   EXPECT_EQ(fewer.exit_code, 0) << fewer.err;
   EXPECT_EQ(std::ranges::count(fewer.out, ','), 17) << fewer.out;
@@ -125,15 +125,15 @@ TEST_F(BertRuns, GoesToOtherFormatsAndBack) {
     const std::string there = *this / format, back = there + "-back";
     must("convert --load " + *this / "ck" + " --to " + format + " --save " + there);
     must("convert --load " + there + " --to native --save " + back);
-    // Optimizer state is not written to Hugging Face files.
+    // Hugging Face files have no optimizer state.
     const Ran ran = megalith("inspect --diff " + *this / "ck" + " " + back);
-    // Equal tensors are not listed.
+    // inspect --diff does not list equal tensors.
     EXPECT_EQ(("\n" + ran.out).find("\nencoder.layers.0.mlp.linear_fc1.weight"), std::string::npos) << ran.out;
     must("evaluate --device cpu --mock-data --load " + back + " --eval-iters 1 --micro-batch-size 4");
   }
 }
 
-// A Hugging Face directory with only a vocab.txt determines its tokenizer.
+// If a Hugging Face directory has only a vocab.txt, that file determines the tokenizer.
 TEST_F(BertRuns, FillsMasksOfAnExport) {
   for (const char* type : {"BertWordPieceLowerCase", "BertWordPieceCase"}) {
     const std::string run = *this / type, words = fmt::format(" --tokenizer-type {} --vocab-file ", type);

@@ -1,4 +1,5 @@
-// Checkpoints in Megatron's format from training, `inspect`, and conversions that never hold the whole model.
+// Tests of checkpoints in Megatron's format that training writes, of `inspect`, and of conversions that never hold the
+// whole model in memory.
 #include <filesystem>
 #include <fstream>
 
@@ -65,7 +66,7 @@ TEST_F(Formats, Inspect) {
   expect_refused("inspect " + *this / "nothing", "is not there");
   expect_refused("inspect " + *this / "ck" + " --tensor x", "no tensor x");
   expect_refused("inspect", "nothing to look at");
-  // Damage is always reported.
+  // Every kind of damage is reported.
   std::string shard = slurp(*this / "ck/iter_0000004/shard_00000.safetensors");
   shard[shard.size() / 4] ^= 1;  // after the header, and in weights: evaluate reads no moments
   spit(*this / "ck/iter_0000004/shard_00000.safetensors", shard);
@@ -86,7 +87,7 @@ TEST_F(Formats, Inspect) {
   must("convert --to hf --ckpt-step 2 --load " + *this / "ck" + " --save " + *this / "hf");
 }
 
-// Tensor names in a file may be anything: control characters are shown as text.
+// A file may have any tensor name. Control characters in names are printed as text.
 TEST_F(Formats, NamesAreShownAsText) {
   const float x = 1;
   const std::string name = "a\nb\x1b[2J";
@@ -99,7 +100,7 @@ TEST_F(Formats, NamesAreShownAsText) {
   }
 }
 
-// Two models with a complex tensor each: they cannot be compared.
+// Each model has a complex tensor. The tensors cannot be compared, so they are not equal.
 TEST_F(Formats, WhatCannotBeComparedIsNotEqual) {
   for (const char* name : {"a", "b"}) {
     const std::string header = R"({"x":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}})";
@@ -148,7 +149,8 @@ TEST_F(Formats, FlagsWithoutEffectAreRefused) {
   expect_refused(run("--train-iters 2 --non-persistent-global-ckpt-dir " + ck), "without --non-persistent-ckpt-type");
 }
 
-// A model of a few hundred megabytes is converted to every format with a fraction of its size in memory.
+// Converts a model of a few hundred megabytes to every format. The conversion needs a fraction of the model's size in
+// memory.
 TEST_F(Formats, ConversionsHoldPiecesOnly) {
   const i64 vocab = 60000, hidden = 1024;
   const auto bytes = vocab * hidden * 4;  // of the embedding; the output layer has the same size
@@ -176,7 +178,7 @@ TEST_F(Formats, ConversionsHoldPiecesOnly) {
   EXPECT_GE(fs::file_size(*this / "hf2/model.safetensors"), u64(end));
 }
 
-// Tensors of hundreds of experts in shards: memory never exceeds two shards.
+// The shards have tensors of hundreds of experts. Memory never exceeds two shards.
 TEST_F(Formats, ExpertsAreHeldInPiecesOnly) {
   const i64 hidden = 512, width = 1024, experts = 32, layers = 2, shard = i64{48} << 20;
   std::vector<SparseTensor> tensors = {

@@ -1,4 +1,5 @@
-// Products of points by the device's program, here on the CPU: the neighbours are the same as with integer products.
+// Tests of the neighbour search's dot products, computed by the device's program, here on the CPU. The neighbours must
+// equal those of integer products.
 #include "cli/device_products.h"
 
 #include "exec/cpu/backend.h"
@@ -9,13 +10,13 @@ namespace {
 
 TEST(DeviceProducts, FilesOfNeighborsHaveTheSameBytes) {
   for (const i64 size : {64, 512}) {
-    DeviceProducts products(make_cpu_backend(), 100, 300, size);  // neither divides the corpus
+    DeviceProducts products(make_cpu_backend(), 100, 300, size);  // neither divides the corpus size
     EXPECT_EQ(products.most_points(), 320);
     hold_neighbors(products, size);
   }
 }
 
-// The largest accepted sums: 2^24 - 2^16, and the same with a last 1.
+// The largest accepted sums are 2^24 - 2^16, and the same with a last 1.
 TEST(DeviceProducts, LargestSumsAreExact) {
   constexpr i64 size = 255;
   ASSERT_TRUE(has_exact_products(size, 256, 256));

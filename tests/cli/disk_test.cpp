@@ -1,4 +1,5 @@
-// Disks that fill or become read-only during a save: a small file system in memory that only this test sees.
+// Tests of disks that fill or become read-only during a save. The disk is a small file system in memory that only this
+// test sees.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -18,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs f in a process with its own mounts, where `dir` is a file system of this size. False if mounts are not
-// permitted. Failures of f count for the test.
+// Runs f in a process with its own mounts. `dir` is a file system of this size. Returns false if mounts are not
+// permitted. Failures of f are failures of the test.
 bool on_small_disk(const std::string& dir, i64 bytes, const std::function<void()>& f) {
   constexpr int kNotPermitted = 77;
   std::fflush(stdout);
@@ -41,7 +42,7 @@ bool on_small_disk(const std::string& dir, i64 bytes, const std::function<void()
     if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         mount("none", dir.c_str(), "tmpfs", 0, size.c_str()) != 0)
       _exit(kNotPermitted);
-    // Several processes wait for each other in each step, which takes long on a busy machine.
+    // Several processes wait for each other in each step. On a busy machine that takes long.
     setenv("OMP_NUM_THREADS", "1", 1);
     f();
     std::fflush(stdout);
@@ -62,7 +63,7 @@ class Disk : public Workshop {
                     "--load {} --metrics-file {}",
                     iterations, *this / "disk/ck", *this / "disk/ck", *this / "m.jsonl"));
   }
-  // Exactly one line for each failed save.
+  // Expects exactly one line for each failed save.
   static void expect_warnings(const Ran& ran, int saves, const std::string& reason) {
     int lines = 0;
     for (std::size_t at = 0; (at = ran.err.find("was not saved, training continues: ", at)) != std::string::npos;
@@ -88,14 +89,14 @@ TEST_F(Disk, ThatFillsCostsNothingButTheNewCheckpoint) {
   const bool ran_there = on_small_disk(*this / "disk", 16 << 20, [&] {
     must(run(2));
     const auto before = held();
-    for (const int left : {8192, 60000, 200000}) {  // a checkpoint takes more
+    for (const int left : {8192, 60000, 200000}) {  // a checkpoint is larger
       struct statvfs room {};
       ASSERT_EQ(statvfs((*this / "disk").c_str(), &room), 0);
       spit(*this / "disk/filler", std::string(room.f_bavail * room.f_bsize - std::size_t(left), 'x'));
       const Ran ran = megalith(run(8));
       EXPECT_EQ(ran.exit_code, 1) << "its last state is lost\n" << ran.err;
       EXPECT_NE(ran.out.find("iteration        8/"), std::string::npos) << "training goes on\n" << ran.out;
-      expect_warnings(ran, 4, "No space left on device");  // it tries once more at the end
+      expect_warnings(ran, 4, "No space left on device");  // the run tries again at its end
       EXPECT_EQ(held(), before) << left << " bytes left";
       fs::remove(*this / "disk/filler");
     }
@@ -112,7 +113,7 @@ TEST_F(Disk, ThatFillsCostsNothingButTheNewCheckpoint) {
   if (!ran_there) GTEST_SKIP() << "this user may not mount a file system of its own";
 }
 
-// A run writes to a pipe: it gets at most a page of lines ahead of the reader.
+// The run writes to a pipe, so it is at most a page of lines ahead of the reader.
 class Pipe {
  public:
   explicit Pipe(const std::string& path) {
@@ -125,7 +126,7 @@ class Pipe {
   Pipe& operator=(const Pipe&) = delete;
 
   int lines() const { return int(std::ranges::count(text_, '\n')); }
-  void read_one() {  // a line, if there is one
+  void read_one() {  // one line, if there is one
     char c = 0;
     while (read(fd_, &c, 1) == 1) {
       text_ += c;
@@ -144,8 +145,8 @@ TEST_F(Disk, ThatBecomesReadOnlyCostsNothingButTheNewCheckpoint) {
   fs::create_directories(disk);
   const bool ran_there = on_small_disk(disk, 16 << 20, [&] {
     must(run(2));
-    constexpr int kSteps = 40;  // more than fit into the pipe
-    // The run stops while nobody reads its metrics; then it has no file open for writing on that disk.
+    constexpr int kSteps = 40;  // more lines than the pipe holds
+    // The run stops while nobody reads its metrics. At that moment it has no file open for writing on that disk.
     Pipe metrics(*this / "metrics");
     std::string saved_then;
     RunLimits limits;

@@ -1,5 +1,5 @@
-// Runs of BERT, T5 and RETRO that are killed by SIGKILL between two saves, twice, and restarted: they have the losses
-// and the last checkpoint of an undisturbed run.
+// Kills runs of BERT, T5 and RETRO twice by SIGKILL between two saves, and restarts them. Their losses and last
+// checkpoints must equal those of an undisturbed run.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -36,7 +36,7 @@ const KilledRun kKilledRuns[] = {
 
 class EncoderKills : public Workshop, public ::testing::WithParamInterface<KilledRun> {
  protected:
-  // The data of a RETRO run: documents of numbers, and their neighbours.
+  // The data of a RETRO run: documents of random tokens, and their neighbours.
   std::string with_neighbors() {
     std::string lines;
     for (int d = 0; d < 12; ++d) {
@@ -58,7 +58,7 @@ class EncoderKills : public Workshop, public ::testing::WithParamInterface<Kille
     return samples;
   }
 
-  // A run in this folder, without the flags of a specific model.
+  // The command line of a run in this folder, without the flags of a specific model.
   std::string line(const std::string& name) {
     return fmt::format(
         " --device cpu --hidden-size 32 --num-attention-heads 4 --micro-batch-size 2 --lr 1e-3 --hidden-dropout 0.1 "
@@ -90,8 +90,8 @@ TEST_P(EncoderKills, GoesOnWithTheSameDigits) {
 
   const Ran whole = start(line("whole"));
   ASSERT_TRUE(whole.ok()) << whole.err;
-  // The first start is killed in step 7, and resumes from step 4; the second is killed in step 10, and resumes from
-  // step 8.
+  // The first start is killed in step 7, and the run resumes from step 4. The second start is killed in step 10, and
+  // the run resumes from step 8.
   for (const auto& [kill, saved] : {std::pair(7, 4), {10, 8}}) {
     const Ran cut = start(line("cut") + fmt::format(" --inject-allowed --inject kill@{}:{}", run.ranks - 1, kill));
     ASSERT_FALSE(cut.ok()) << cut.out;

@@ -1,4 +1,4 @@
-// Evaluation during training, of a loaded model, of a whole set, of several sets.
+// Tests of evaluation: during training, of a loaded model, of a whole set, and of several sets.
 #include <filesystem>
 
 #include "workshop.h"
@@ -8,12 +8,12 @@ namespace {
 
 class Evaluations : public Workshop {
  protected:
-  // A checkpoint after one step; `more`: further flags.
+  // Trains one step and returns the checkpoint directory. `more`: further flags.
   std::string trained(const std::string& more = "") {
     must(pretrain("--train-iters 1 --split 80,20,0 --save-interval 1 --save " + *this / "ck " + more));
     return *this / "ck";
   }
-  // The output of `evaluate` for the whole validation set of 20 percent.
+  // The loss that `evaluate` prints for the whole validation set of 20 percent.
   double whole(const std::string& ck) {
     return last_number(must("evaluate --load " + ck + " --split 80,20,0 --data-path " + data()).out, "lm loss ");
   }
@@ -60,7 +60,7 @@ TEST_F(Evaluations, HaveABatchAndAStartOfTheirOwn) {
   expect_refused(pretrain("--train-iters 6 --eval-global-batch-size 5"), "--eval-global-batch-size 5 is not divisible");
 }
 
-// The two evaluations of a run read different samples: together the same as one evaluation of twice as many.
+// The two evaluations of a run read different samples. Together they equal one evaluation of twice as many samples.
 TEST_F(Evaluations, GoOnInTheSet) {
   const auto losses = [&](const std::string& more) {
     const Ran ran = must(pretrain("--train-iters 2 --lr 1e-30 --split 80,20,0 --eval-global-batch-size 4 " + more));

@@ -1,5 +1,5 @@
-// Exports of runs from random weights: config.json, generation_config.json and tokenizer_config.json name the special
-// tokens and the class that reads the tokenizer's files. If Python has transformers, it loads them.
+// Exports of models with random weights. config.json, generation_config.json and tokenizer_config.json name the special
+// tokens and the tokenizer class. If Python has transformers, it loads them.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@ using nlohmann::json;
 
 json read(const std::string& path) { return json::parse(slurp(path)); }
 
-// How GPT-2 writes a byte.
+// The letter with which GPT-2's vocabulary writes a byte.
 std::string letter(int byte) {
   static const auto shown = [](int b) { return (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174; };
   int code = byte, hidden = 0;
@@ -37,7 +37,7 @@ class ExportTokenizer : public Workshop {
     spit(*this / "m.txt", "#version: 0.2\n");
     return " --tokenizer-type GPT2BPETokenizer --vocab-file " + *this / "v.json" + " --merge-file " + *this / "m.txt ";
   }
-  // Trains a llama with the tokenizer and exports it.
+  // Trains a Llama model with the tokenizer and exports it.
   std::string exported(const std::string& tokenizer, const std::string& convert = "") {
     must(
         "pretrain-gpt --num-layers 1 --hidden-size 16 --ffn-hidden-size 24 --num-attention-heads 2 --seq-length 16 "
@@ -67,7 +67,7 @@ TEST_F(ExportTokenizer, Gpt2FilesUnderALlama) {
   expect_transformers_loads(dir);
 }
 
-// The content of an existing tokenizer_config.json is kept; the class is added.
+// The export keeps the content of an existing tokenizer_config.json and adds the class.
 TEST_F(ExportTokenizer, ATokenizerJsonWithoutAClass) {
   json tokenizer = {{"version", "1.0"},      {"truncation", nullptr},    {"padding", nullptr},
                     {"normalizer", nullptr}, {"pre_tokenizer", nullptr}, {"post_processor", nullptr},
@@ -100,7 +100,7 @@ TEST_F(ExportTokenizer, ATokenizerJsonWithoutAClass) {
   expect_transformers_loads(dir);
 }
 
-// A byte tokenizer has no files: only the model is exported, with the id that ends its texts.
+// A byte tokenizer has no files. The export has only the model, with the id of the end of text.
 TEST_F(ExportTokenizer, ATokenizerWithoutFiles) {
   const std::string dir = exported(" --tokenizer-type NullTokenizer --vocab-size 100 ");
   EXPECT_EQ(read(dir + "/config.json")["eos_token_id"], 99);

@@ -1,5 +1,5 @@
-// Runs with ordinary but inconvenient data: the end of text is the padding, batches have no labels, sets do not fill
-// a batch, there are few documents, or data are missing.
+// Runs with ordinary but inconvenient data. Padding is the end-of-text token, batches have no labels, sets do not fill
+// a batch, documents are few, or data are missing.
 #include <filesystem>
 
 #include "data/indexed_dataset_writer.h"
@@ -13,21 +13,21 @@ namespace fs = std::filesystem;
 
 class FirstRuns : public Workshop {
  protected:
-  // Documents of numbers.
+  // A dataset whose documents are lists of token ids.
   std::string numbers(const std::string& name, const std::vector<std::vector<i32>>& documents) {
     IndexedDatasetWriter writer(*this / name, TokenType::uint16);
     for (const std::vector<i32>& tokens : documents) writer.add_sequence(tokens), writer.end_document();
     writer.finish();
     return *this / name;
   }
-  // A small model of 64 ids, of which 63 ends a text.
+  // The flags of a small model with 64 ids. The id 63 ends a text.
   static std::string model(const std::string& more) {
     return "--num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 8 --max-position-embeddings 16 "
            "--tokenizer-type NullTokenizer "
            "--vocab-size 64 --micro-batch-size 1 --lr 1e-2 --no-progress --log-interval 1 " +
            more;
   }
-  // A checkpoint of such a model, after one step.
+  // A checkpoint of this model after one step.
   std::string trained() {
     must("pretrain-gpt " +
          model("--mock-data --train-iters 1 --eval-iters 0 --save-interval 1 --save " + *this / "ck"));
@@ -91,7 +91,7 @@ TEST_F(FirstRuns, ADryRunOpensNoData) {
   EXPECT_EQ(there.out.find("does not exist"), std::string::npos) << there.out;
 }
 
-// A NaN in the weights of a hub directory: one number of the last tensor is overwritten.
+// Writes a NaN over one number of the last tensor of a hub directory.
 TEST_F(FirstRuns, NonFiniteWeightsEndTheRun) {
   const std::string ck = trained();
   must("convert --to hf --load " + ck + " --save " + *this / "hf");
@@ -106,9 +106,9 @@ TEST_F(FirstRuns, NonFiniteWeightsEndTheRun) {
   const Ran ran = megalith(line);
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_NE(ran.err.find("weights are not finite (NaN or infinite), so no step can count"), std::string::npos)
-      << ran.err;  // before a save would refuse them
+      << ran.err;  // before a save would refuse the weights
   EXPECT_FALSE(fs::exists(*this / "after/iter_0000002"));
-  // If it continues, it saves nothing either.
+  // If the run continues, it still saves nothing.
   const Ran on = megalith(line + " --max-skipped-iterations-in-a-row 0 --train-iters 3");
   EXPECT_EQ(on.exit_code, 1);
   EXPECT_NE(on.err.find("at iteration 2 was not saved"), std::string::npos) << on.err;

@@ -1,5 +1,5 @@
-// Command lines of Megatron's tools, of Megatron Bridge and of NeMo, as users copy them. They run, or the answer is
-// one complete command of ours, which runs.
+// Command lines of Megatron's tools, of Megatron Bridge and of NeMo, as users copy them. Either they run, or the answer
+// is one complete Megalith command that runs.
 #include <filesystem>
 
 #include "workshop.h"
@@ -40,7 +40,7 @@ class Foreign : public Workshop {
   std::string ck_ = *this / "ck", hf_ = *this / "hub";
 };
 
-// tools/checkpoint/convert.py as in public documents.
+// Command lines of tools/checkpoint/convert.py from public documents.
 TEST_F(Foreign, ConvertPyRuns) {
   const std::string out = *this / "out", back = *this / "back";
   const Ran there = must(
@@ -116,7 +116,7 @@ TEST_F(Foreign, NemoIsAnsweredWithACommandThatRuns) {
       "model.data.data_prefix=[1.0," +
       data() + "] exp_manager.exp_dir=" + *this / "exp";
   const Ran ran = megalith(keys);
-  // The reason for the refusal, here one; notes follow it.
+  // The answer has the reason for the refusal, and then notes. Here there is one reason.
   for (const char* part :
        {"megalith pretrain-gpt: exp_manager.create_wandb_logger=True: NeMo's settings of Weights & Biases",
         "\nnote: conf/megatron_gpt_config.yaml does not exist",
@@ -131,7 +131,7 @@ TEST_F(Foreign, NemoIsAnsweredWithACommandThatRuns) {
   EXPECT_TRUE(fs::exists(*this / "exp/run/latest_checkpointed_iteration.txt"));
 }
 
-// The file of --config-name is read if it exists; the command line overrides it.
+// NeMo's file of --config-name is read if it exists. The command line overrides it.
 TEST_F(Foreign, NemoReadsItsFile) {
   fs::create_directories(*this / "conf");
   spit(*this / "conf/my.yaml",

@@ -1,4 +1,4 @@
-// Training in fp16: its losses compared with f32 and bf16, its loss scale across saves and on several ranks.
+// Tests of training in fp16: losses compared with f32 and bf16, and the loss scale across saves and on several ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace megalith::test {
 namespace {
 
-// The scale grows until it overflows, repeatedly.
+// With these flags the scale repeatedly grows until gradients overflow.
 constexpr const char* kMoving = "--fp16 --initial-loss-scale 67108864 --loss-scale-window 2 --hysteresis 3";
 constexpr const char* kMixture =
     "--num-experts 4 --moe-router-topk 2 --moe-aux-loss-coeff 1e-2 --moe-z-loss-coeff 1e-3 --mtp-num-layers 1 "
@@ -29,7 +29,7 @@ class Fp16 : public Workshop {
     const auto all = told(dir);
     std::vector<double> out;
     for (int i = 1; all.contains(fmt::format("{} {}", i, key)); ++i)
-      out.push_back(std::atof(all.at(fmt::format("{} {}", i, key)).c_str()));  // "null", of skipped steps: 0
+      out.push_back(std::atof(all.at(fmt::format("{} {}", i, key)).c_str()));  // "null", as in skipped steps, becomes 0
     return out;
   }
   void expect_same_tensors(const std::string& a, const std::string& b) {
@@ -45,7 +45,7 @@ double mean_distance(const std::vector<double>& a, const std::vector<double>& b)
   return sum / double(a.size());
 }
 
-// f16 has three bits more than bf16.
+// f16 has three more mantissa bits than bf16.
 TEST_F(Fp16, TrainsAsF32AndNearerToItThanBf16) {
   for (const std::string model : {"", kMixture}) {
     const auto losses = [&](const std::string& precision) {
@@ -62,7 +62,7 @@ TEST_F(Fp16, TrainsAsF32AndNearerToItThanBf16) {
   }
 }
 
-// bf16 has the exponent range of f32, so a power-of-two factor on the loss, its other terms and all gradients rounds
+// bf16 has the exponent range of f32. So a power of two as factor of the loss, its other terms and all gradients rounds
 // nothing.
 TEST_F(Fp16, APowerOfTwoAsLossScaleChangesNoBitOfABf16Run) {
   const std::string model = std::string("--bf16 --clip-grad 0.5 ") + kMixture;
@@ -74,7 +74,7 @@ TEST_F(Fp16, APowerOfTwoAsLossScaleChangesNoBitOfABf16Run) {
   EXPECT_EQ(column("scaled", "loss_scale"), std::vector<double>(24, 1024));
 }
 
-// Cut after each of its first steps that overflowed: the hysteresis is then partly used.
+// The run is cut after each of its first overflows, when the hysteresis is partly used.
 TEST_F(Fp16, ResumesToTheSameBitsInTheMiddleOfAHysteresis) {
   for (const std::string format : {"native", "torch_dist"}) {
     const std::string flags = fmt::format("{} --ckpt-format {}", kMoving, format);
@@ -103,7 +103,7 @@ TEST_F(Fp16, GoesOnFromAndToOtherPrecisions) {
   }
 }
 
-// The whole loss scale, step by step, on all ranks: ranks without overflow skip too.
+// All ranks have the same loss scale in every step. Ranks without overflow skip the step too.
 TEST_F(Fp16, RanksSkipTheSameSteps) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   must(line("one", kMoving));
@@ -122,7 +122,8 @@ TEST_F(Fp16, RanksSkipTheSameSteps) {
   }
 }
 
-// On four ranks, cut in the middle of a hysteresis: the same bits. The scale of each step follows its definition.
+// A run on four ranks is cut in the middle of a hysteresis and resumes to the same bits. The scale of each step follows
+// the definition.
 TEST_F(Fp16, FourRanksResumeToTheSameBits) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   const std::string flags = std::string(kMoving) + " --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2";

@@ -1,4 +1,4 @@
-// fp8-check with vectors of another program: it notices errors in every tensor, and refuses damaged files.
+// Tests fp8-check with test vectors of another program. It must report errors in every tensor and refuse damaged files.
 #include <filesystem>
 
 #include "base/rng.h"
@@ -15,7 +15,7 @@ const char* const kFiles[] = {"casts", "scales", "delayed", "tensorwise", "block
 
 class Fp8Check : public Workshop {
  protected:
-  // A directory of one file of these bytes.
+  // Checks a directory with one file of these bytes.
   Ran check_file(const std::string& name, const std::string& bytes, const std::vector<std::string>& more = {}) {
     const std::string dir = *this / "vectors";
     fs::remove_all(dir);
@@ -25,7 +25,7 @@ class Fp8Check : public Workshop {
     words.insert(words.end(), more.begin(), more.end());
     return run_program("fp8-check", words);
   }
-  // The tree's file with each occurrence of `from` in its header replaced.
+  // Checks the repository's file, with each occurrence of `from` in its header replaced.
   Ran check_header(const std::string& name, const std::string& from, const std::string& to) {
     std::string bytes = slurp(path_of(name));
     const size_t at = bytes.find(from);
@@ -58,7 +58,7 @@ TEST_F(Fp8Check, Agrees) {
   }
 }
 
-// The ops of training give the same results, and results that none gives are reported.
+// The ops of training give the expected results. A wrong expected result is reported.
 TEST_F(Fp8Check, AgreesByOps) {
   for (const std::string& dir : with_shared(golden("fp8"), shared_vectors("fp8"))) {
     const Ran ran = run_program("fp8-check", {dir, "--device", "cpu-ops"});
@@ -96,7 +96,7 @@ TEST_F(Fp8Check, NoticesByOps) {
   }
 }
 
-// With one number of any input or expected tensor changed, something differs.
+// One number of any input or expected tensor is changed. The check must find a difference.
 TEST_F(Fp8Check, NoticesEveryTensor) {
   for (const std::string name : kFiles) {
     const std::string bytes = slurp(path_of(name));
@@ -150,7 +150,7 @@ TEST_F(Fp8Check, NamesWhatIsWrongWithAFile) {
   expect_error(check_file("fasts", slurp(path_of("casts"))), "fasts.safetensors: no check is of this name");
 }
 
-// Any changed byte is reported, and never causes a crash.
+// Any changed byte is reported and never causes a crash.
 TEST_F(Fp8Check, SurvivesDamage) {
   for (const std::string name : kFiles) {
     const std::string bytes = slurp(path_of(name));

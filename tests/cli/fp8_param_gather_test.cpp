@@ -1,5 +1,5 @@
-// Weights that ranks gather as fp8 codes equal the codes that each rank casts without the flag: training has the same
-// losses, weights and scales, bit for bit.
+// Tests --fp8-param-gather: ranks all-gather weights as fp8 codes. Without the flag each rank casts them. Losses,
+// weights and scales must be the same, bit for bit.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ class Fp8ParamGather : public Workshop {
     const Ran diff = megalith("inspect --diff " + *this / a + " " + *this / b);
     EXPECT_EQ(diff.exit_code, 0) << a << " " << b << diff.out << diff.err;
   }
-  // The norm's squares are summed by buckets, which differ: in f64.
+  // Compares the norms with a tolerance. Their squares are summed in f64 by bucket, and the buckets differ.
   void expect_same_losses(const std::string& a, const std::string& b) {
     auto want = digits(*this / (a + ".jsonl")), got = digits(*this / (b + ".jsonl"));
     const auto is_of_weights = [](const auto& v) {  // ranks that gather codes do not count casts of weights
@@ -70,7 +70,7 @@ TEST_F(Fp8ParamGather, HasTheSameBits) {
   }
 }
 
-// A run that was cut, and resumes with the flag or without it.
+// A run is cut, and resumes with the flag or without it.
 TEST_F(Fp8ParamGather, ResumesToTheSameBits) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   const auto run = [&](const std::string& dir, const std::string& more) {
@@ -83,7 +83,7 @@ TEST_F(Fp8ParamGather, ResumesToTheSameBits) {
   expect_same_tensors("whole/iter_0000006", "cut/iter_0000006");
 }
 
-// Ranks gather codes, and the plan shows them.
+// Ranks gather codes, and the plan's report shows them.
 TEST_F(Fp8ParamGather, PlansCodes) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   const auto plan = [&](const std::string& more) {

@@ -1,5 +1,5 @@
-// Training in fp8 and fp4: each recipe saves and resumes with the same bits, also to and from other recipes. Several
-// ranks have the losses of one.
+// Tests of training in fp8 and fp4. Each recipe saves and resumes with the same bits, also to and from other recipes.
+// Several ranks have the same losses as one.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -44,7 +44,7 @@ class Fp8Recipes : public Fp8, public ::testing::WithParamInterface<Case> {};
 
 }  // namespace
 
-// Two runs, one of them cut: the weights, the optimizer's state and the history of amax are the same bits.
+// One of two runs is cut and resumed. The weights, the optimizer's state and the amax history must have the same bits.
 TEST_P(Fp8Recipes, ResumeToTheSameBits) {
   const std::string flags = GetParam().flags;
   must(line("whole", flags + " --train-iters 6"));
@@ -75,7 +75,7 @@ TEST_P(Fp8Recipes, LearnAsInBf16) {
 INSTANTIATE_TEST_SUITE_P(, Fp8Recipes, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Codes are the same under each layout, except where differently rounded bf16 sums give another code.
+// Codes are the same under each layout, except if a differently rounded bf16 sum gives another code.
 TEST_F(Fp8, TrainsOnRanksAsOnOne) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   for (const Case& c : {kCases[0], kCases[1]}) {
@@ -97,7 +97,8 @@ TEST_F(Fp8, TrainsOnRanksAsOnOne) {
   }
 }
 
-// Micro-batches in flight, recomputation and separate weight gradients do not change codes and histories.
+// Pipelines with several micro-batches in flight, recomputation and delayed weight gradients do not change codes and
+// histories.
 TEST_F(Fp8, PipelinesHaveTheSameBits) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   const std::string two = std::string(kCases[1].flags) + " --train-iters 4 --micro-batch-size 1 --num-layers 4 ";
@@ -142,7 +143,7 @@ TEST_F(Fp8, AConversionToBf16KeepsTheScales) {
   EXPECT_GT(found, 0u) << tensors;
 }
 
-// Validation casts with the present scales, and does not change them.
+// Validation casts with the current scales and does not change them.
 TEST_F(Fp8, AnEvaluationLeavesNoTrace) {
   must(line("plain", std::string(kCases[1].flags) + " --train-iters 4 --eval-iters 0"));
   must(line("evaluated", std::string(kCases[1].flags) + " --train-iters 4 --eval-iters 2 --eval-interval 1"));

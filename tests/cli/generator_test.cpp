@@ -1,4 +1,4 @@
-// Generation with caches compared with a full evaluation of the model for every token.
+// Compares generation with a KV cache to a full evaluation of the model for every token.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,13 +42,13 @@ constexpr GeneratedCase kGeneratedCases[] = {
 ModelConfig config_of(const GeneratedCase& c) {
   ModelConfig m;
   m.num_layers = 2, m.hidden_size = 32, m.num_attention_heads = 4, m.seq_length = kLongest, m.vocab_size = 101;
-  m.init_method_std = 0.3;  // logits with clear differences
+  m.init_method_std = 0.3;  // large differences between logits
   c.change(m);
   m.resolve();
   return m;
 }
 
-// The model as training evaluates it: the logits at every position of one sequence.
+// The model as training evaluates it. It returns the logits at every position of one sequence.
 class WholeModel {
  public:
   WholeModel(const ModelConfig& model, u64 seed, const Backend& backend) : vocab_(model.vocab_size) {
@@ -64,7 +64,7 @@ class WholeModel {
     Batch b;
     b.sequences = 1, b.seq_length = kLongest;
     b.ints("tokens") = tokens;
-    b.ints("tokens").resize(kLongest, 0);  // causal: later tokens do not matter
+    b.ints("tokens").resize(kLongest, 0);  // causal: later tokens have no effect
     b.ints("labels").assign(kLongest, 0), b.floats("loss_mask").assign(kLongest, 1), b.longs("rows") = {0};
     for (i32 i = 0; i < kLongest; ++i) b.ints("position_ids").push_back(i);
     Feed(step_.plan, step_.inputs, *interpreter_, Coord{})(b);
@@ -85,7 +85,7 @@ class WholeModel {
 
 class Generation : public ::testing::TestWithParam<GeneratedCase> {};
 
-// Prompts below and above the number of tokens that one pass takes.
+// Prompts are shorter and longer than the number of tokens that one pass takes.
 TEST_P(Generation, GreedyIsTheWholeModelsArgmax) {
   const auto backend = make_cpu_backend();
   const ModelConfig model = config_of(GetParam());
@@ -120,7 +120,7 @@ TEST(Generator, EndsBehindAnyOfTheStops) {
   Generator generator(config_of(kGeneratedCases[0]), DType::f32, 40, *backend);
   generator.weights().initialise(3);
   const std::vector<i32> prompt = {1, 2};
-  SamplingOptions sampling;  // of random weights: tokens differ
+  SamplingOptions sampling;  // tokens of random weights differ
   const std::vector<i32> whole = generator.generate(prompt, 30, {}, sampling);
   for (const size_t at : {0, 3, 11}) {
     const i32 stops[] = {-1, whole[25], whole[at]};
@@ -134,7 +134,7 @@ TEST(Generator, EndsBehindAnyOfTheStops) {
 TEST(Generator, RefusesWhatItCannotDo) {
   const auto backend = make_cpu_backend();
   const ModelConfig model = config_of(kGeneratedCases[0]);
-  EXPECT_THROW(Generator(model, DType::f32, kLongest + 1, *backend), Error);  // learned positions end
+  EXPECT_THROW(Generator(model, DType::f32, kLongest + 1, *backend), Error);  // too many positions
   Generator generator(model, DType::f32, 20, *backend);
   generator.weights().initialise(3);
   const std::vector<i32> none, wrong = {101}, some = {1, 2};

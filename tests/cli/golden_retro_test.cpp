@@ -1,4 +1,4 @@
-// golden-check with RETRO models: one implemented from the paper, and Megatron Core's.
+// Tests golden-check with RETRO models: one written after the paper, and Megatron Core's.
 #include <filesystem>
 
 #include "tests/golden.h"
@@ -14,7 +14,7 @@ struct RetroCase {
 };
 void PrintTo(const RetroCase& c, std::ostream* out) { *out << c.folder; }
 
-// In the tree, so a missing one fails.
+// These cases are in the repository. A missing one is a failure.
 std::vector<RetroCase> tree_retros() { return {{"retro", golden("retro")}}; }
 
 std::vector<RetroCase> shared_retros() {

@@ -1,4 +1,4 @@
-// golden-check with T5 models of Hugging Face and of Megatron Core.
+// Tests golden-check with T5 models of Hugging Face and of Megatron Core.
 #include <filesystem>
 
 #include "tests/golden.h"
@@ -15,7 +15,7 @@ struct T5Case {
 };
 void PrintTo(const T5Case& c, std::ostream* out) { *out << c.folder; }
 
-// In the tree, so a missing one fails.
+// These cases are in the repository. A missing one is a failure.
 std::vector<T5Case> tree_t5s() {
   std::vector<T5Case> cases;
   for (const std::string name : kGoldenT5) cases.push_back({name, golden(name)});
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Shared, GoldenT5, ::testing::ValuesIn(shared_t5s()),
 
 class GoldenT5Check : public Workshop {};
 
-// The tree's cases detect a wrong setting: without one the logits are wrong.
+// The cases in the repository detect a wrong setting. With any setting changed the logits are wrong.
 TEST_F(GoldenT5Check, NoticesAChangedSetting) {
   const std::pair<const char*, std::pair<const char*, const char*>> changes[] = {
       {"t5_v10", {"\"relative_attention_max_distance\": 11", "\"relative_attention_max_distance\": 30"}},

@@ -1,4 +1,4 @@
-// golden-check with models of other programs; it can also fail.
+// Tests golden-check with models of other programs. Changed weights and settings must make it fail.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -20,7 +20,7 @@ struct GoldenCase {
 };
 void PrintTo(const GoldenCase& c, std::ostream* out) { *out << c.folder; }
 
-// The tree's cases always exist: a missing one fails.
+// These cases are in the repository. A missing one is a failure.
 std::vector<GoldenCase> tree_cases() {
   std::vector<GoldenCase> cases;
   for (const std::string name : kGoldenModels) cases.push_back({name, golden(name)});
@@ -68,9 +68,9 @@ void agrees_in(const GoldenCase& golden, const std::string& precision) {
 
 TEST_P(Golden, AgreesInBf16) { agrees_in(GetParam(), "--bf16"); }
 
-// There is no loss scale here, so small gradients lose bits: norms of the steps are not compared, because f16's
-// bounds are too narrow. For a mixture only the first losses are compared: one token with another expert changes a
-// loss by more than the bounds.
+// There is no loss scale here, so small gradients lose bits. f16's bounds are too narrow for that, so norms are not
+// compared. For a mixture only the first losses are compared. One token with another expert changes a loss by more than
+// the bounds.
 TEST_P(Golden, AgreesInFp16) {
   const Ran ran = run_program("golden-check", {GetParam().folder, "--fp16", "--device", "cpu"});
   if (chooses_experts(GetParam().name)) {
@@ -87,7 +87,7 @@ TEST_P(Golden, AgreesInFp16) {
   EXPECT_GT(held, 30) << ran.out << ran.err;
 }
 
-// scripts/test counts the passed ones of Golden.Agrees.
+// scripts/test counts the passed tests of Golden.Agrees.
 INSTANTIATE_TEST_SUITE_P(Tree, Golden, ::testing::ValuesIn(tree_cases()),
                          [](const auto& info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(Shared, Golden, ::testing::ValuesIn(shared_cases()),
@@ -172,7 +172,7 @@ TEST_F(GoldenCheck, NoticesAChangedWeight) {
   EXPECT_NE(ran.out.find("FAIL"), std::string::npos);
 }
 
-// The special parts of a family are large enough in its case: without one the logits are wrong.
+// Each family's case has a visible effect of the family's special parts. Without any one of them the logits are wrong.
 TEST_F(GoldenCheck, NoticesAChangedSetting) {
   struct Change {
     const char *family, *pointer;
@@ -229,7 +229,7 @@ TEST_F(GoldenCheck, NoticesAChangedMegatronFlag) {
   }
 }
 
-// A flag that is not built is named, and so is a tensor in the file that our model does not compute.
+// The check names a flag that is not implemented, and a tensor in the file that our model does not compute.
 TEST_F(GoldenCheck, NamesWhatMegatronHasBeyondUs) {
   const std::string copy = *this / "copy";
   fs::copy(golden("megatron_gpt"), copy, fs::copy_options::recursive);

@@ -1,4 +1,4 @@
-// Runs that are killed, end normally and are restarted: the ledger's seconds sum to their wall time.
+// Runs are killed, end normally, and are restarted. The seconds of the goodput ledger must sum to the wall time.
 // $MEGALITH_GOODPUT_RUNS: number of starts (5).
 #include <signal.h>
 
@@ -45,7 +45,7 @@ TEST_F(Goodput, SumsToTheWallTimeOfRunsWithKills) {
   std::this_thread::sleep_for(std::chrono::duration<double>(kApart));
   for (int start = 1; start + 1 < starts; ++start) {
     RunLimits limits;
-    const double lives = double(random() % 700) / 1000;  // seconds from its first step on
+    const double lives = double(random() % 700) / 1000;  // seconds from its first step
     limits.kill = [&, born = 0.0]() mutable {
       if (born == 0 && starts_in(records()) == start + 1) born = steady_seconds();
       return born > 0 && steady_seconds() - born > lives;
@@ -57,7 +57,7 @@ TEST_F(Goodput, SumsToTheWallTimeOfRunsWithKills) {
 
   const LedgerTotal total = sum_ledger(records());
   EXPECT_EQ(total.starts, starts);
-  // Not included: time before the first process, and after the last record of the last one.
+  // The ledger excludes the time before the first process and after the last record of the last process.
   constexpr double kShare = 0.005, kSlack = 1;
   EXPECT_NEAR(total.wall(), wall, kShare * wall + kSlack);
   EXPECT_LE(total.wall(), wall + 0.1);
@@ -71,7 +71,7 @@ TEST_F(Goodput, SumsToTheWallTimeOfRunsWithKills) {
   std::printf("%s; the clock: %.1f s\n", goodput_line(total).c_str(), wall);
 }
 
-// Killed before its first checkpoint: all its steps are lost, and nothing else.
+// The run is killed before its first checkpoint. All its steps are lost, and nothing else.
 TEST_F(Goodput, WhatALaterStartMakesAgainIsLost) {
   RunLimits limits;
   limits.kill = [&] {
@@ -86,7 +86,7 @@ TEST_F(Goodput, WhatALaterStartMakesAgainIsLost) {
   EXPECT_GT(worked, 0);
   must(line(1, ""));
   EXPECT_NEAR(seconds_of(sum_ledger(records()), TimeState::lost), worked,
-              1e-3);  // time before the first step belongs to no step
+              1e-3);  // no step has the time before the first step
 }
 
 }  // namespace megalith::test

@@ -1,4 +1,5 @@
-// Help on flags: each command's own in --help, all of them in the manual, and completion in the shell.
+// Tests of the help on flags: --help shows each command's own flags, the manual shows all, and the shell completes
+// them.
 #include <algorithm>
 #include <sstream>
 
@@ -24,7 +25,7 @@ bool has(const std::string& program) { return std::system(("command -v " + progr
 
 class Help : public Workshop {
  protected:
-  // bash's completions of the last of these words.
+  // bash's completions of the last word of this line.
   std::vector<std::string> offered(const std::string& words) {
     const std::vector<std::string> all = words_of(words);
     spit(*this / "ask",

@@ -1,4 +1,4 @@
-// Models by their hub names, in a local cache with one model: each command with --load finds it.
+// Tests of models that are given by hub name. A local cache has one model, and each command with --load finds it.
 #include <cstdlib>
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-// Validates a value against a JSON schema: the part of draft 7 that our schemas use.
+// Validates a value against a JSON schema. It supports the part of draft 7 that our schemas use.
 #pragma once
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ class JsonSchema {
  public:
   explicit JsonSchema(const nlohmann::json& root) : root_(root) {}
 
-  // Where and how the value differs; empty if it is valid.
+  // The first place where the value breaks the schema, and the reason. Empty if the value is valid.
   std::string violation(const nlohmann::json& value, const nlohmann::json& schema, const std::string& where) const {
     if (schema.contains("$ref")) {
       const std::string pointer = schema["$ref"].get<std::string>().substr(1);

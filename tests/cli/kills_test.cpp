@@ -1,5 +1,5 @@
-// Runs that are killed (SIGKILL) at random times, a third of them during a save, and restarted until they finish:
-// they have the bits of an undisturbed run. $MEGALITH_KILLS: number of kills (20); $MEGALITH_SEED: when.
+// Kills runs by SIGKILL at random times, a third of them during a save, and restarts them until they finish. Each must
+// have the bits of an undisturbed run. $MEGALITH_KILLS: number of kills (20); $MEGALITH_SEED: seed of the random times.
 #include <signal.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ std::uintmax_t bytes_of(const std::string& path) {
   return error ? 0 : bytes;
 }
 
-// Incomplete checkpoints, from a save that runs or was killed; by one of these processes, or by any.
+// Counts incomplete checkpoints of a running or killed save. `of`: only those of these processes; empty: of any
+// process.
 int unfinished(const std::string& dir, const std::vector<pid_t>& of = {}) {
   int n = 0;
   std::error_code error;
@@ -42,11 +43,11 @@ int unfinished(const std::string& dir, const std::vector<pid_t>& of = {}) {
   return n;
 }
 
-constexpr std::chrono::seconds kForMpirun{20};  // to exit after its ranks have
+constexpr std::chrono::seconds kForMpirun{20};  // mpirun's time to exit after its ranks
 
 struct Tally {
   int kills = 0, while_saving = 0, before_a_step = 0;
-  int mpirun_stays = 0;  // when all ranks had exited
+  int mpirun_stays = 0;  // times that mpirun stayed after all ranks had exited
 };
 
 class Kills : public Workshop {
@@ -59,7 +60,7 @@ class Kills : public Workshop {
                     *this / (name + ".jsonl")));
   }
 
-  // One start, killed in one of three ways: during a save; after some steps; or some time after the start.
+  // Starts the run and kills it in one of three ways: during a save, after some steps, or some time after the start.
   bool start_and_kill(int ranks, const std::string& run, int way, std::mt19937& random, Tally& tally) {
     const std::string dir = *this / "cut", metrics = dir + ".jsonl";
     const auto began = std::chrono::steady_clock::now();
@@ -71,10 +72,10 @@ class Kills : public Workshop {
     bool is_killed = false;
     std::chrono::steady_clock::time_point killed, looked;
     RunLimits limits;
-    limits.seconds = 120;  // a killed run needs few of them
+    limits.seconds = 120;  // a killed run needs few seconds
     limits.ranks = ranks;
     limits.kill = [&] {
-      // If a rank dies during its start, Open MPI 4.1's mpirun may wait forever, with no ranks left.
+      // If a rank dies during its start, mpirun of Open MPI 4.1 may wait forever without ranks.
       if (const auto now = std::chrono::steady_clock::now(); is_killed) {
         if (ranks == 1 || now - killed < kForMpirun || now - looked < std::chrono::seconds(1)) return false;
         looked = now;
@@ -141,14 +142,14 @@ class Kills : public Workshop {
 
 TEST_F(Kills, OfOneRank) { kill_and_compare(1, number_from("MEGALITH_KILLS", 20), ""); }
 
-// One rank dies; the others exit with it.
+// One rank is killed. The other ranks must exit.
 TEST_F(Kills, OfARankOfFour) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   kill_and_compare(4, std::max(3, number_from("MEGALITH_KILLS", 20) / 5),
                    "--tensor-model-parallel-size 2 --use-distributed-optimizer");
 }
 
-// The same with local non-persistent checkpoints, from which most starts resume.
+// The same test with local non-persistent checkpoints. Most starts resume from them.
 TEST_F(Kills, OfARankWithCopies) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   kill_and_compare(2, std::max(3, number_from("MEGALITH_KILLS", 20) / 5),

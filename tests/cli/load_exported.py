@@ -13,7 +13,7 @@ tokenizer = AutoTokenizer.from_pretrained(directory)
 end = config.eos_token_id
 assert end == model.generation_config.eos_token_id == tokenizer.eos_token_id, (end, tokenizer.eos_token_id)
 assert tokenizer("a")["input_ids"], "no tokens"
-with torch.no_grad():  # logits that favour the end of text alone
+with torch.no_grad():  # logits that favour only the end of text
     model.lm_head.weight.zero_()
     model.lm_head.bias = torch.nn.Parameter(torch.nn.functional.one_hot(torch.tensor(end), config.vocab_size).float())
     made = model.generate(torch.tensor([[0, 0]]), max_new_tokens=9, do_sample=False)

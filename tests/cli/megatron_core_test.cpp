@@ -1,5 +1,5 @@
-// Megatron-LM's own library resumes one of our runs, with the optimizer's state, and continues with our losses. We
-// resume one of its runs, in each format that it writes. Skipped if megatron-core cannot be imported.
+// Megatron Core resumes one of our runs, with the optimizer's state, and continues with the same losses. We resume one
+// of its runs in each format that it writes. The test is skipped if Python cannot import megatron-core.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -18,7 +18,7 @@ constexpr const char* kMtp =
     "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear --mtp-num-layers 2 "
     "--mtp-loss-scaling-factor 0.3 ";
 
-// Mixtures of experts; their router is in f32 here.
+// Flags of mixtures of experts. Their router is in f32 here.
 constexpr const char* kMoe =
     "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear --num-query-groups 2 "
     "--untie-embeddings-and-output-weights --num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 96 "
@@ -34,13 +34,13 @@ constexpr const char* kDeepseek =
 
 struct CoreCase {
   const char *name, *model, *type;
-  const char* ranks;  // Megatron's sizes: tensor, pipeline, data, expert
-  const char* kind;   // their format: see megatron_core.py
-  int steps;          // steps before and after
-  int ours = 1;       // our ranks, with expert parallelism
+  const char* ranks;  // Megatron's sizes of TP, PP, DP, EP
+  const char* kind;   // checkpoint format, as in megatron_core.py
+  int steps;          // steps before and after the resume
+  int ours = 1;       // number of our ranks, with expert parallelism
 };
 
-// Names of tests instead of pointers and flags.
+// Prints the name in test reports, not pointers and flags.
 void PrintTo(const CoreCase& c, std::ostream* out) { *out << c.name; }
 
 constexpr CoreCase kCoreCases[] = {
@@ -78,7 +78,7 @@ class MegatronCore : public Workshop, public ::testing::WithParamInterface<CoreC
 TEST_P(MegatronCore, GoesOnWithOurRunsAndWeWithItsRuns) {
   if (!python_has("torch, megatron.core, psutil")) GTEST_SKIP() << python() << " has no megatron-core and psutil";
   const CoreCase& c = GetParam();
-  // One document as long as a sample: all samples are the same.
+  // There is one document, as long as a sample, so all samples are the same.
   const std::string ids =
       "5 17 3 99 250 7 7 1 42 300 12 8 401 77 6 2 31 64 128 256 480 11 13 19 23 29 37 41 43 47 53 59";
   std::string tokens = ids + " 5";
@@ -86,7 +86,7 @@ TEST_P(MegatronCore, GoesOnWithOurRunsAndWeWithItsRuns) {
   spit(*this / "one.jsonl", "{\"text\": \"" + ids + "\"}\n");
   must("preprocess-data --tokenizer-type NullTokenizer --vocab-size 512 --input " + *this / "one.jsonl" +
        " --output-prefix " + *this / "one");
-  // 512 is a multiple of 128: padded rows would count in Megatron's loss.
+  // 512 is a multiple of 128, so the vocabulary has no padding. Megatron's loss would count padded rows.
   if (c.ours > 1 && !has_mpirun()) GTEST_SKIP() << "there is no mpirun here";
   const std::string ranks = c.ours > 1 ? fmt::format("--expert-model-parallel-size {}", c.ours) : "";
   const auto run = [&](const std::string& more) {

@@ -1,5 +1,5 @@
-// Megatron-LM's own library resumes one of our BERT or T5 runs, with the optimizer's state. It continues with our
-// losses, on the samples of its own datasets, and we resume its run. Skipped if megatron-core cannot be imported.
+// Megatron Core resumes one of our BERT or T5 runs, with the optimizer's state. It continues with the same losses, on
+// the samples of its own datasets. We resume its run. The test is skipped if Python cannot import megatron-core.
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -13,7 +13,7 @@ struct EncoderCase {
   const char *name, *command, *model;
 };
 
-// Names of tests instead of pointers and flags.
+// Prints the name in test reports, not pointers and flags.
 void PrintTo(const EncoderCase& c, std::ostream* out) { *out << c.name; }
 
 constexpr EncoderCase kEncoders[] = {
@@ -38,7 +38,7 @@ std::vector<double> lm_losses(const std::string& metrics_path) {
 
 class MegatronEncoders : public Workshop, public ::testing::WithParamInterface<EncoderCase> {
  protected:
-  // A vocabulary of words, and documents of short sentences with these words, of varying length.
+  // Writes a vocabulary of words, and documents of short sentences with these words. The documents vary in length.
   void write_corpus() {
     std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n.\n##s\n", lines;
     const char* subjects[] = {"fox", "dog", "cat", "bird", "horse"};

@@ -1,5 +1,5 @@
-// A run uses the memory that --dry-run predicts, within 2% or a MiB. The MiB is the uncertainty of the kernel's
-// figure: touching a page of the program's file maps cached pages around it, 0.7 MiB in all.
+// The memory of a run must equal the prediction of --dry-run within 2% or 1 MiB. The kernel's figure is uncertain by 1
+// MiB: a touched page of the program's file also maps cached pages around it, 0.7 MiB in all.
 #include <sys/personality.h>
 
 #include <cmath>
@@ -13,9 +13,9 @@ namespace {
 struct MemoryCase {
   const char* name;
   const char* flags;
-  bool gpt2 = false;    // the GPT-2 tokenizer's files, generated documents
-  bool large = false;   // no save: it would be gigabytes on disk
-  bool resumes = true;  // measured again after a resume; not where files are mapped
+  bool gpt2 = false;    // files of the GPT-2 tokenizer, generated documents
+  bool large = false;   // without a save, which would write gigabytes
+  bool resumes = true;  // also measure a resumed run; not if files are mapped
 };
 void PrintTo(const MemoryCase& c, std::ostream* out) { *out << c.name; }
 
@@ -42,10 +42,10 @@ constexpr MemoryCase kMemoryCases[] = {
 
 class Memory : public Workshop, public ::testing::WithParamInterface<MemoryCase> {
  protected:
-  // The addresses of code and data determine which pages hold both, and vary by half a MiB from run to run. Programs
-  // that the test starts inherit fixed addresses.
+  // The load addresses of code and data decide which pages hold both. That changes the memory by half a MiB from run to
+  // run. This process disables address randomization, and the programs that it starts inherit that.
   Memory() { ::personality(ADDR_NO_RANDOMIZE); }
-  // GPT-2's tokenizer if it exists, else a small one of its kind.
+  // The path of a GPT-2 tokenizer file if it exists, else of a small tokenizer of the same kind.
   static std::string gpt2(const std::string& file) {
     const std::string whole = std::string(kSharedDir) + "/data/gpt2-" + file;
     return std::filesystem::exists(whole) ? whole : golden("tokenizers/" + file);
@@ -73,7 +73,7 @@ class Memory : public Workshop, public ::testing::WithParamInterface<MemoryCase>
 
 TEST_P(Memory, PeakIsWhatDryRunSaid) {
   check("");
-  if (!GetParam().large && GetParam().resumes) check("--train-iters 3");  // the same model, resumed
+  if (!GetParam().large && GetParam().resumes) check("--train-iters 3");  // resume the same model
 }
 
 INSTANTIATE_TEST_SUITE_P(Runs, Memory, ::testing::ValuesIn(kMemoryCases),

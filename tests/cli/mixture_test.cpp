@@ -1,4 +1,4 @@
-// The output of a mixture's run: losses of its router and of further tokens, and the load of its experts.
+// Tests of a mixture's log: losses of its router and of multi-token prediction, and the load of its experts.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -14,7 +14,7 @@ constexpr i64 kExperts = 4, kTopk = 2, kBatch = 4, kSequence = 32;
 
 class Mixture : public Workshop {
  protected:
-  // Two steps, both logged. A micro-batch has one sequence, so it is the same on all ranks.
+  // Runs two steps and logs both. A micro-batch has one sequence, so all ranks have equal micro-batches.
   std::string run(const std::string& name, const std::string& more) {
     return pretrain(
         "--train-iters 2 --log-interval 1 --micro-batch-size 1 --global-batch-size 4 --position-embedding-type rope "
@@ -46,13 +46,13 @@ TEST_F(Mixture, TellsLossesAndLoads) {
   const nlohmann::json last = lines(*this / "one.jsonl").back();
   for (const char* loss : {"load_balancing_loss", "seq_load_balancing_loss", "z_loss"}) {
     double sum = 0;
-    for (int layer = 0; layer < 3; ++layer)  // the third is of further tokens
+    for (int layer = 0; layer < 3; ++layer)  // the third is of multi-token prediction
       sum += last.at(fmt::format("moe/{}_layer_{}", loss, layer)).get<double>();
     EXPECT_NEAR(sum / 3, last.at(loss).get<double>(), 1e-6 * std::abs(sum)) << loss;
   }
-  EXPECT_GE(last.at("load_balancing_loss").get<double>(), 0.9);  // 1 where experts are balanced
+  EXPECT_GE(last.at("load_balancing_loss").get<double>(), 0.9);  // 1 if experts are balanced
 
-  const auto told = tokens("one");  // of the second iteration only
+  const auto told = tokens("one");  // only of the second iteration
   ASSERT_EQ(told.size(), 3u);
   double fullest = 0;
   for (size_t i = 0; i < 3; ++i) {
@@ -89,7 +89,7 @@ TEST_F(Mixture, TellsTheSameOnSeveralRanks) {
     ASSERT_EQ(ran.exit_code, 0) << name << "\n" << ran.err;
     const auto got = lines(*this / name + ".jsonl");
     ASSERT_EQ(got.size(), same.size());
-    // Weights differ by rounding after the first step.
+    // After the first step weights differ by rounding.
     for (const auto& [key, value] : same[0].items())
       if (key.find("loss") != std::string::npos || key.find("load") != std::string::npos)
         EXPECT_NEAR(got[0].at(key).get<double>(), value.get<double>(), 2e-5 * std::abs(value.get<double>()))
@@ -103,7 +103,7 @@ TEST_F(Mixture, GoesOnWithItsFiles) {
   must(run("whole", "--train-iters 4"));
   must(run("parts", "--train-iters 4 --exit-interval 2"));
   const std::string file = *this / "parts/tokens_per_expert/rank0.jsonl";
-  spit(file, slurp(file) + "{\"iter\":3,\"block\":\"decoder\"}\n");  // from a run that got further
+  spit(file, slurp(file) + "{\"iter\":3,\"block\":\"decoder\"}\n");  // written by a run that got further
   must(run("parts", "--train-iters 4 --load " + *this / "parts"));
   EXPECT_EQ(slurp(file), slurp(*this / "whole/tokens_per_expert/rank0.jsonl"));
 }
@@ -118,7 +118,7 @@ TEST_F(Mixture, TellsWhatCapacityDrops) {
   EXPECT_GT(last.at("dropped_tokens").get<double>(), 0.4);
 }
 
-// One rank of expert_tensor adds the second bias, so a relayout is between that parameter and its op.
+// Only one rank of expert_tensor adds the second bias. So there is a relayout between that parameter and its op.
 TEST_F(Mixture, TrainsBiasesInBf16) {
   const auto losses = [&](const std::string& name, const std::string& more, int ranks) {
     const Ran ran = megalith(
@@ -144,7 +144,7 @@ TEST_F(Mixture, TrainsBiasesInBf16) {
   expect_near(losses("ep", "--bf16 --expert-model-parallel-size 2", 2), wide);
 }
 
-// Logging changes no result, and only requested values are logged.
+// Logging changes no result, and the log has only the requested values.
 TEST_F(Mixture, TellingChangesNothing) {
   must(run("told", ""));
   std::string plain = run("plain", "");

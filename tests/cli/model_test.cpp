@@ -1,4 +1,4 @@
-// generate, evaluate and convert on checkpoints and Hugging Face directories.
+// Tests of generate, evaluate and convert with checkpoints and Hugging Face directories.
 #include <filesystem>
 
 #include "workshop.h"
@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 class Models : public Workshop {
  protected:
-  // A checkpoint of a small model after a little training, so that its output depends on the prompt.
+  // A checkpoint of a small model. It is trained a little, so that its output depends on the prompt.
   std::string checkpoint(const std::string& flags =
                              "--position-embedding-type rope --swiglu --normalization RMSNorm "
                              "--disable-bias-linear --untie-embeddings-and-output-weights") {
@@ -47,7 +47,7 @@ TEST_F(Models, SameSeedSameText) {
   EXPECT_FALSE(generate(dir, "--bf16 --top-p 0.9").empty());
 }
 
-// Weights converted to both kinds of directory are unchanged: the same bytes, text and loss.
+// Conversions to both kinds of directory and back change nothing: bytes, text and loss are the same.
 TEST_F(Models, SurviveConversion) {
   for (const char* flags : {"--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear "
                             "--untie-embeddings-and-output-weights --num-query-groups 1",
@@ -66,7 +66,7 @@ TEST_F(Models, SurviveConversion) {
   }
 }
 
-// Training continues from a converted model: from iteration 0, with the weights.
+// Training starts from a converted model: at iteration 0, with its weights.
 TEST_F(Models, TrainOnFromAHubDirectory) {
   const std::string dir = checkpoint();
   must("convert --to hf --load " + dir + " --save " + *this / "hf");
@@ -85,7 +85,7 @@ TEST_F(Models, TrainOnFromAHubDirectory) {
   EXPECT_NE(wrong.err.find("num_layers: "), std::string::npos) << wrong.err;
 }
 
-// An export has the origin's class and ids of special tokens.
+// An export keeps the class and the ids of special tokens of the original model.
 TEST_F(Models, StayWhatTheyWereThroughTraining) {
   must("convert --to hf --family mistral --load " + checkpoint() + " --save " + *this / "hf");
   std::string config = slurp(*this / "hf/config.json");

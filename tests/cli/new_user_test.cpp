@@ -1,4 +1,4 @@
-// Mistakes of new users: each has one precise answer, in one line, within two seconds.
+// Mistakes of new users. The answer to each is one precise line, within two seconds.
 #include <filesystem>
 
 #include "workshop.h"
@@ -14,14 +14,14 @@ class NewUser : public Workshop {
     SCOPED_TRACE(flags);
     expect_refused(pretrain("--train-iters 3 --split 80,10,10 " + flags), part);
   }
-  // Arguments with blanks and control characters, after those of a small run.
+  // Appends arguments with blanks and control characters to those of a small run.
   void refuses_words(const std::vector<std::string>& more, const std::string& part) {
     SCOPED_TRACE(more[0]);
     std::vector<std::string> words = words_of(pretrain("--train-iters 3 --split 80,10,10"));
     words.insert(words.end(), more.begin(), more.end());
     expect_refused(run_program("megalith", words), part);
   }
-  // A small run's command line without one flag and its value.
+  // The command line of a small run without one flag and its value.
   std::string words_without(const std::string& flag) {
     std::string line = pretrain("--train-iters 3 --split 80,10,10");
     const std::size_t at = line.find(flag + " "), value = line.find(' ', at) + 1;
@@ -47,7 +47,7 @@ const std::string kConfig = R"({"architectures": ["LlamaForCausalLM"], "model_ty
 
 TEST_F(NewUser, ScriptsAndShells) {
   refuses("--num_layers 3", "--num-layers");
-  // Reported once: a misspelt flag is not also reported as missing.
+  // The mistake is reported once. A misspelt flag is not also reported as missing.
   for (const char* flag : {"--num_layers 3", "--num-layer 3"}) {
     const Ran ran = megalith("pretrain-gpt --device cpu " + std::string(flag));
     EXPECT_EQ(ran.err.find("missing required flags: --num-layers"), std::string::npos) << ran.err;
@@ -200,7 +200,7 @@ TEST_F(NewUser, ModelsAndCheckpoints) {
   expect_refused("generate --prompt a --load " + folder("html", {{"config.json", "<html>Access denied</html>"}}),
                  "config.json is not a JSON object");
   load(*this / "lfs/config.json", "is a file: want a directory");
-  // A run must not start from random weights if --load has weights in another format.
+  // If --load has weights in another format, a run must not start from random weights.
   fs::create_directories(*this / "deepspeed/global_step10");
   spit(*this / "deepspeed/latest", "global_step10");
   spit(*this / "deepspeed/global_step10/mp_rank_00_model_states.pt", "x");

@@ -1,5 +1,5 @@
-// Every optimizer trains, saves, resumes with the same bits and is converted to Megatron's format and back. Several
-// ranks have the losses of one.
+// Every optimizer trains, saves, resumes with the same bits, and is converted to Megatron's format and back. Several
+// ranks have the same losses as one.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -63,7 +63,7 @@ TEST_P(Optimizers, GoThroughMegatronsFormat) {
 TEST_P(Optimizers, TrainOnRanksAsOnOne) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   const bool bf16 = std::string(GetParam().flags).find("--bf16") != std::string::npos;
-  const double bound = bf16 ? 0.02 : 1e-5;  // the loss is about 5: bf16 rounds partial products by 2^-9
+  const double bound = bf16 ? 0.02 : 1e-5;  // the loss is about 5; bf16 rounds partial products by 2^-9
   must(line("one", "--train-iters 6"));
   const auto one = digits(*this / "one.jsonl");
   const RunLimits four{.ranks = 4};
@@ -86,7 +86,8 @@ INSTANTIATE_TEST_SUITE_P(, Optimizers, ::testing::ValuesIn(kOptimizerCases),
 
 class OptimizerFlags : public Workshop {};
 
-// Checkpoints have f32 moments, so runs with either type resume from the other's, and say so.
+// Checkpoints have f32 moments. So a run with either type of moments resumes from the other's checkpoint, and prints a
+// line about it.
 TEST_F(OptimizerFlags, AnotherTypeOfMomentsIsTold) {
   const std::string narrow = "--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16";
   for (const bool first : {false, true}) {

@@ -1,4 +1,5 @@
-// Plans compared with runs: memory of random layouts, automatic saves, the layout that a run chooses.
+// Compares plans with runs: the memory of random layouts, the interval of automatic saves, and the layout that a run
+// chooses.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -14,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The rows of a plan's table that depend on the plan alone, as text, without memory of the process and its libraries.
+// The text rows of a plan's table that depend only on the plan. Memory of the process and its libraries is excluded.
 std::string planned_rows(const std::string& text) {
   const size_t begin = text.find("- plan -");
   std::string out;
@@ -29,7 +30,7 @@ std::string planned_rows(const std::string& text) {
   return out;
 }
 
-// The reported stage. Processes differ by some hundred KiB, so another stage may use the most.
+// The stage in the report. The memory of processes differs by some hundred KiB, so another stage may use the most.
 std::string fullest_stage(const std::string& text) {
   std::smatch m;
   return std::regex_search(text, m, std::regex("pipeline stage [0-9]+")) ? m.str() : "";
@@ -39,7 +40,7 @@ struct Layout {
   std::string flags{};
   int ranks = 1;
 };
-// One of the layouts of up to four ranks that the rules allow.
+// A random layout of up to four ranks that the rules allow.
 Layout random_layout(std::mt19937& random) {
   const auto one_of = [&](auto... values) {
     const std::common_type_t<decltype(values)...> all[] = {values...};
@@ -63,7 +64,7 @@ Layout random_layout(std::mt19937& random) {
 
 class Planned : public Workshop {
  protected:
-  // CPU kernels have workspaces for each thread, so a dry run and a rank must have the same number of threads.
+  // CPU kernels have a workspace for each thread. So a dry run and a rank must have the same number of threads.
   Planned() { ::setenv("OMP_NUM_THREADS", "1", 1); }
   std::string line(const std::string& more) {
     return "pretrain-gpt --num-attention-heads 4 --swiglu --disable-bias-linear --position-embedding-type rope "
@@ -107,7 +108,7 @@ TEST_F(Planned, RandomLayoutsTakeTheBytesOfTheirPlans) {
   if (has_mpirun()) EXPECT_GE(several, 6);
 }
 
-// Daly's formula, with the times that the run reports.
+// The interval must follow Daly's formula, with the times that the run reports.
 TEST_F(Planned, SavesByItselfAsFarApartAsTheFormulaSays) {
   const double hours = 2e-4;  // so that the interval is a few steps
   const Ran ran =
@@ -168,7 +169,7 @@ TEST_F(Planned, TheLayoutThatARunChoosesIsPrintedAndTrains) {
   const auto chose = all_matches(four.out, std::regex("--layout auto chose ([^\n]*)\n  ([^\n]*)\n"));
   ASSERT_EQ(chose.size(), 1) << four.out;
   EXPECT_NE(chose[0][2].str().find("--pipeline-model-parallel-size 2"), std::string::npos) << "what is given stays";
-  // The same flags given explicitly train the same.
+  // Explicit flags with the same values give the same training.
   std::string by_hand = model;
   by_hand.replace(by_hand.find("--layout auto"), 13, chose[0][2].str());
   const Ran again = megalith(line(by_hand), {.ranks = 4});

@@ -1,4 +1,4 @@
-// `megalith plan` as its user sees it: exit codes, the commands that it prints, its files.
+// Tests of `megalith plan`: exit codes, the commands that it prints, and its files.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Few layouts: each plan takes a moment.
+// The model allows few layouts, because each plan takes a moment.
 const std::string kModel =
     "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 1024 --vocab-size 8192 --swiglu --bf16 "
     "--normalization RMSNorm --disable-bias-linear --position-embedding-type rope --global-batch-size 32 "
@@ -65,7 +65,7 @@ TEST_F(Planning, ExitCodesTellWhetherAnythingFits) {
   EXPECT_EQ(megalith("plan " + kModel + "--gpus 4 --objective speed").exit_code, 1);
 }
 
-// Well-known figures, by their own formula.
+// The expected days and prices follow from the formula, for models with known sizes.
 TEST_F(Planning, DaysAndPriceOfAnAssumedThroughput) {
   const std::string of_70b = "plan " + k70B + "--assume-tokens-per-second 4200 --gpus 256 --gpu-hour-price 3.10";
   const Ran ran = must(of_70b);

@@ -20,7 +20,7 @@ std::vector<pid_t> processes_with(const std::string& text) {
     if (problem != std::errc() || end != name.data() + name.size()) continue;
     const std::ifstream file(entry.path().string() + "/cmdline");
     std::ostringstream read;
-    read << file.rdbuf();  // fewer bytes if the process exits meanwhile
+    read << file.rdbuf();  // shorter if the process exits meanwhile
     const std::string words = read.str();
     if (words.substr(0, words.find('\0')).ends_with("/bin/megalith") && words.find(text) != std::string::npos)
       found.push_back(pid);

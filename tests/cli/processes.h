@@ -1,4 +1,4 @@
-// Finds the processes of a run that this test has started.
+// Finds the processes of a run that a test has started.
 #pragma once
 #include <sys/types.h>
 
@@ -7,7 +7,8 @@
 
 namespace megalith::test {
 
-// Processes of the program with this text in their arguments (a folder of the test), by ascending id: a run's ranks.
+// The ranks of a run, by ascending process id: processes of the program that have this text in their arguments. The
+// text is usually a folder of the test.
 std::vector<pid_t> processes_with(const std::string& text);
 
 }  // namespace megalith::test

@@ -42,7 +42,7 @@ std::string take_text(const fs::path& path) {
   if (limits.file_bytes > 0) {
     const rlimit most{rlim_t(limits.file_bytes), rlim_t(limits.file_bytes)};
     setrlimit(RLIMIT_FSIZE, &most);
-    ::signal(SIGXFSZ, SIG_IGN);  // then writing beyond the limit is an error, as on a full disk
+    ::signal(SIGXFSZ, SIG_IGN);  // writes beyond the limit then fail, as on a full disk
   }
   if (limits.open_files > 0) {
     rlimit files{};

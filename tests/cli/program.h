@@ -1,5 +1,4 @@
-// Runs the programs as a user would: arguments in, exit code and text out; with a clock, a memory gauge, and several
-// ways to kill.
+// Runs the programs: arguments in, exit code and text out. It measures time and memory, and kills runs in several ways.
 #pragma once
 #include <functional>
 #include <string>
@@ -13,7 +12,7 @@ struct Ran {
   int exit_code = -1;  // -1: ended by a signal
   int signal = 0;
   std::string out, err;
-  double cpu_seconds = 0;  // CPU time of all threads: not affected by other processes
+  double cpu_seconds = 0;  // CPU time of all threads; other processes do not change it
   i64 peak_bytes = 0;
 
   bool ok() const { return exit_code == 0; }
@@ -23,14 +22,13 @@ struct RunLimits {
   double seconds = 120;          // time limit
   i64 file_bytes = 0;            // maximum file size; 0: none
   i64 open_files = 0;            // limit of open files, as `ulimit -Sn`; 0: none
-  int ranks = 1;                 // if more than 1: started by mpirun
-  std::function<bool()> kill{};  // called repeatedly; SIGKILL when it returns true
+  int ranks = 1;                 // if more than 1, mpirun starts them
+  std::function<bool()> kill{};  // called repeatedly; if true, the run gets SIGKILL
 };
 
 bool has_mpirun();
 
-// Runs build/bin/PROGRAM with these arguments. Commands of megalith compute on the CPU, unless the arguments name a
-// device.
+// Runs build/bin/PROGRAM with these arguments. Commands of megalith run on the CPU, unless the arguments name a device.
 Ran run_program(const std::string& program, const std::vector<std::string>& words, const RunLimits& limits = {});
 
 // Runs `megalith` with the words of a line, split at spaces, without a shell.

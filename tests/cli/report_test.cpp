@@ -1,4 +1,4 @@
-// `megalith report` and `megalith compare` for real runs.
+// Tests of `megalith report` and `megalith compare` on real runs.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -43,7 +43,7 @@ TEST_F(ReportOfRuns, HoldsTheLossesOfTheMetricsFile) {
   EXPECT_TRUE(std::filesystem::exists(*this / "b.html"));
 }
 
-// Two ranks on this host. The GPU of the file is none of theirs.
+// Both ranks are on this host. The file has a GPU that neither of them uses.
 TEST_F(ReportOfRuns, ShowsRanksPhasesAndMemory) {
   if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
   const Ran ran = megalith(

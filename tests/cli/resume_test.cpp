@@ -1,4 +1,4 @@
-// Runs that are killed and restarted end with the losses and weights of an undisturbed run.
+// Kills and restarts runs. Their losses and weights must equal those of an undisturbed run.
 #include <algorithm>
 #include <filesystem>
 #include <random>
@@ -16,7 +16,7 @@ struct ResumeCase {
   const char* flags;
 };
 
-// Names of tests instead of pointers and flags.
+// Prints the name in test reports, not pointers and flags.
 void PrintTo(const ResumeCase& c, std::ostream* out) { *out << c.name; }
 
 constexpr ResumeCase kResumeCases[] = {
@@ -116,7 +116,7 @@ TEST_F(Checkpoints, FinishedRunIsNotSavedAgain) {
   EXPECT_NE(again.out.find("at iteration 4"), std::string::npos);
 }
 
-// A checkpoint of many ranks has many files, more than the usual limit of open files.
+// A checkpoint of many ranks has more files than the usual limit of open files.
 TEST_F(Checkpoints, OfManyRanksCanBeRead) {
   constexpr int kRanks = 90;
   const std::string dir = *this / "many";
@@ -135,7 +135,7 @@ TEST_F(Checkpoints, OfManyRanksCanBeRead) {
   EXPECT_TRUE(ran.ok()) << ran.out;
 }
 
-// With another schedule: refused with the values of both, or a flag selects one.
+// If the schedule differs, the start is refused with the values of both schedules. A flag can select one.
 TEST_F(Checkpoints, ScheduleMustAgree) {
   must(run("--train-iters 4 --lr 1e-3 --lr-decay-style cosine"));
   const std::string other = "--train-iters 8 --lr 5e-4 --lr-decay-style linear --log-interval 1 ";
@@ -151,7 +151,7 @@ TEST_F(Checkpoints, ScheduleMustAgree) {
   fs::remove_all(*this / "ck");
   fs::rename(copy, *this / "ck");
   const Ran stored = must(run(other + "--use-checkpoint-opt-param-scheduler"));
-  EXPECT_NE(stored.out.find("learning rate: 0.000000E+00 |"), std::string::npos) << stored.out;  // after its decay
+  EXPECT_NE(stored.out.find("learning rate: 0.000000E+00 |"), std::string::npos) << stored.out;  // after the decay
   must(run("--train-iters 10 --lr 5e-4 --use-checkpoint-opt-param-scheduler"));  // the schedule in use is the one in
                                                                                  // the save
   expect_refused(run("--train-iters 12 --lr 5e-4"), "--override-opt-param-scheduler");
@@ -196,7 +196,7 @@ TEST_F(Checkpoints, MayBeLinksToAnotherDisk) {
                 *this / "newest"));
 }
 
-// As in Megatron-LM: iteration 0, without optimizer, whatever is stored.
+// As in Megatron-LM, a checkpoint named "release" starts at iteration 0 without optimizer state, whatever is stored.
 TEST_F(Checkpoints, OfTheNameReleaseAreToBeginWith) {
   must(run("--train-iters 4"));
   const std::string model = *this / "model";
@@ -229,14 +229,14 @@ TEST_F(Checkpoints, AreNotWrittenOverByWhatStartsFromThem) {
   EXPECT_FALSE(fs::exists(*this / "new"));
   EXPECT_EQ(kept(), (std::vector<std::string>{"0000002", "0000004"}));
   must(pretrain("--load " + ck + ft + ck + "-finetuned"));
-  // A job that is restarted with the same command, or whose --load was forgotten.
+  // The same command starts the job again, or the user forgot --load.
   expect_refused(pretrain("--load " + ck + ft + ck + "-finetuned"),
                  "-finetuned without --finetune to resume from them");
   const std::string other = "--train-iters 4 --save-interval 2 --save " + ck + "-finetuned ";
   expect_refused(pretrain(other), "holds checkpoints up to iteration 2, which this run does not resume from");
   expect_refused(pretrain(other + "--load " + ck), "it would overwrite them");
   must(pretrain(other + "--override-opt-param-scheduler --load " + ck + "-finetuned"));
-  fs::create_directories(*this / "run"), fs::rename(ck, *this / "run/base");  // in --save, but not one of its own
+  fs::create_directories(*this / "run"), fs::rename(ck, *this / "run/base");  // in --save, but not written by this run
   must(pretrain("--load " + *this / "run/base" + ft + *this / "run"));
   EXPECT_TRUE(fs::exists(*this / "run/base/iter_0000002") && fs::exists(*this / "run/iter_0000002"));
 }
@@ -248,7 +248,7 @@ TEST_F(Checkpoints, OtherSettingsAreTold) {
   EXPECT_NE(ran.err.find("clip_grad 1.0 -> 2.0"), std::string::npos) << ran.err;
 }
 
-// A blend has as many samples as a run needs: those already read and those it will read.
+// A blend has as many samples as the run needs: the samples that were read and those that will be read.
 TEST_F(Checkpoints, AnotherBatchSizeHasTheSamplesItNeeds) {
   const std::string blend = "--override-opt-param-scheduler --data-path 1 " + data() + " ";
   const auto last = [](const Ran& ran) { return last_number(ran.out, "consumed samples:"); };
@@ -261,7 +261,7 @@ TEST_F(Checkpoints, AnotherBatchSizeHasTheSamplesItNeeds) {
   EXPECT_NE(by_samples.out.find("iteration       50/      50"), std::string::npos) << by_samples.out;
 }
 
-// The newest checkpoint has read more than the older one, from which the run resumes.
+// The newest checkpoint has read more samples than the older one. The run resumes from the older one.
 TEST_F(Checkpoints, DamageIsNoLackOfSamples) {
   const std::string blend = "--override-opt-param-scheduler --data-path 1 " + data() + " ";
   must(run(blend + "--train-iters 4 --global-batch-size 2"));
@@ -295,7 +295,7 @@ TEST_F(Checkpoints, FinetuneAndPartsOfTheState) {
   expect_refused(pretrain("--load " + *this / "ck" + " --ckpt-step 5 --train-iters 4"), "iterations [2, 4, 6, 8]");
 }
 
-// If the latest checkpoint is damaged, the previous one is loaded, and a line says so.
+// If the latest checkpoint is damaged, the run loads the previous one and prints a line.
 TEST_F(Checkpoints, DamageFallsBackToTheOneBefore) {
   must(run("--train-iters 4"));
   fs::resize_file(*this / "ck/iter_0000004/shard_00000.safetensors", 1000);
@@ -306,7 +306,7 @@ TEST_F(Checkpoints, DamageFallsBackToTheOneBefore) {
   EXPECT_NE(ran.out.find("at iteration 2"), std::string::npos) << ran.out;
 }
 
-// The disk fills during a save: training continues, and the previous checkpoint is intact.
+// The disk fills during a save. Training continues, and the previous checkpoint is intact.
 TEST_F(Checkpoints, FullDiskIsAWarning) {
   must(run("--train-iters 2 --lr-decay-iters 9"));
   RunLimits full;

@@ -1,5 +1,5 @@
-// megalith retro build and pretrain-retro as a user runs them, on document pairs: 2i and 2i + 1 have different
-// beginnings and the same body.
+// Tests of megalith retro build and pretrain-retro. Documents come in pairs: 2i and 2i + 1 have different beginnings
+// and the same body.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kWords = 256;  // the last one ends a document
+constexpr int kWords = 256;  // the last id ends a document
 
 class RetroRuns : public Workshop {
  protected:
@@ -40,7 +40,7 @@ class RetroRuns : public Workshop {
     return *this / "pairs_text_document";
   }
 
-  // The flags that determine the samples, and the project.
+  // The flags of the samples and of the RETRO project.
   std::string samples(const std::string& data, const std::string& project) const {
     return fmt::format(
         "--data-path {} --split 80,20,0 --tokenizer-type NullTokenizer --vocab-size {} --seq-length 48 "
@@ -118,7 +118,7 @@ TEST_F(RetroRuns, GoesOnFromACheckpointWithTheSameDigits) {
                  "Hugging Face has no RETRO: write native");
 }
 
-// Gives each sample in a file of neighbours the neighbours of another sample.
+// In a file of neighbours, replaces the neighbours of each sample by those of another sample.
 void shuffle_neighbors(const std::string& path) {
   std::string bytes = slurp(path);
   const size_t header = 10 + size_t(u8(bytes.at(8))) + 256 * size_t(u8(bytes.at(9))), row = 20 * sizeof(i64);
@@ -129,8 +129,8 @@ void shuffle_neighbors(const std::string& path) {
   spit(path, bytes);
 }
 
-// Words are random, so only the other document of a pair helps to predict a text. Documents of the validation set are
-// in the database, but no model trains on them.
+// Words are random, so only the other document of a pair helps to predict a text. The database has the documents of the
+// validation set, but no model trains on them.
 TEST_F(RetroRuns, NeighborsLowerTheLossOfTextsNeverTrainedOn) {
   const std::string
       data = pairs(200),
@@ -146,7 +146,7 @@ TEST_F(RetroRuns, NeighborsLowerTheLossOfTextsNeverTrainedOn) {
         "--retro-num-neighbors 1 --retro-encoder-layers 1 --init-method-std 0.2 --micro-batch-size 16 "
         "--lr 3e-3 --lr-decay-style constant --log-interval 100 --no-progress " +
         size + more;
-    const Ran ran = megalith(line, {.seconds = 600});  // a busy machine is slow
+    const Ran ran = megalith(line, {.seconds = 600});  // long enough for a busy machine
     EXPECT_EQ(ran.exit_code, 0) << line << "\n" << ran.err;
     return last_number(ran.out, "lm loss value:");
   };
@@ -158,7 +158,7 @@ TEST_F(RetroRuns, NeighborsLowerTheLossOfTextsNeverTrainedOn) {
   EXPECT_LT(with, shuffled - 0.25);
 }
 
-// A build without faiss refuses the flag, and names the package to install.
+// If a build has no faiss, it refuses the flag and names the package to install.
 TEST_F(RetroRuns, AnIndexIsBuiltOnAnyRanksOrRefusedInOneLine) {
   const std::string data = pairs(10), index = " --retro-index-str IVF8_HNSW4,Flat --retro-query-nprobe 4";
   expect_refused(build(data, "indexed") + " --retro-query-nprobe 0", "--retro-query-nprobe 0: want 1 to");

@@ -1,4 +1,4 @@
-// Scripts in the style of public repositories, run by scripts/try-script. The first line of each has the expected
+// Scripts in the style of public repositories. scripts/try-script runs them. The first line of each has the expected
 // result: "plans", or "refused" with words that the answer must contain.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST_F(Scripts, PlanOrAreAnsweredOnce) {
   EXPECT_GE(n, 13);
 }
 
-// The last line of an answer, in shell syntax.
+// The last line of the answer is a command line in shell syntax.
 std::string line_of(const std::string& text) {
   const size_t at = text.rfind("\nmegalith pretrain-gpt ");
   if (at == std::string::npos) return {};
@@ -80,7 +80,7 @@ TEST_F(Scripts, TheLineThatIsLeftPlans) {
   fs::remove(again);
 }
 
-// With small sizes, a small corpus and one rank appended, every dense one runs.
+// Appends small sizes, a small corpus and one rank to each script. Then every script of a dense model must run.
 TEST_F(Scripts, RunAtSmallSizes) {
   const std::string small =
       "--num-layers 4 --hidden-size 64 --ffn-hidden-size 96 --num-attention-heads 4 --num-query-groups 4 --kv-channels "

@@ -1,4 +1,4 @@
-// No --seq-length with a Hugging Face directory, whose config.json knows only the longest sequence.
+// Runs without --seq-length on a Hugging Face directory. Its config.json has only the longest sequence length.
 #include "tests/golden.h"
 #include "workshop.h"
 

@@ -1,4 +1,5 @@
-// Fine-tuning on chats: the results of a packed sample, and the whole path from a hub directory and a file of chats.
+// Tests of fine-tuning on chats: the results of a packed sample, and a full run from a hub directory and a file of
+// chats.
 #include <algorithm>
 #include <filesystem>
 #include <random>
@@ -50,11 +51,11 @@ class Model {
     m.seq_length = m.max_position_embeddings = kSeq, m.vocab_size = kVocab;
     m.normalization = Normalization::rms_norm, m.activation = Activation::swiglu, m.add_bias_linear = false;
     m.position_embedding_type = position == "rope" ? PositionEmbedding::rope : PositionEmbedding::learned_absolute;
-    m.init_method_std = 0.2;  // losses that differ
+    m.init_method_std = 0.2;  // large enough that losses differ
     m.resolve();
     spec.model = std::make_shared<Gpt>(m, ParallelStyle{.pack_qkv = true}, GptData{true, true});
     spec.evaluate = true;
-    spec.passes_off = {"mark-rows"};  // gradients are read as a whole
+    spec.passes_off = {"mark-rows"};  // the tests read whole gradients
     step_ = plan_step(spec, *backend_);
     interpreter_ = backend_->make_interpreter(step_.plan, Coord{});
     ModelState(step_, *interpreter_).initialise(1);
@@ -65,7 +66,7 @@ class Model {
     interpreter_->run(program("evaluate"), true);
     return interpreter_->scalars(program("evaluate"), "loss")[0];
   }
-  // Gradients of the loss's sum, for all parameters.
+  // Gradients of the sum of losses, for all parameters.
   std::vector<float> gradients(const Batch& b) {
     Feed(step_.plan, step_.inputs, *interpreter_, Coord{})(b);
     interpreter_->run(program("micro-batch"), true);
@@ -99,7 +100,8 @@ DataConfig sft_config(bool packing) {
   return c;
 }
 
-// The loss sums of the conversations, each with its own tokens only, whatever else is in its sample.
+// The loss sum of each conversation, over its own tokens. The key is the conversation's tokens. The other content of
+// its sample must not matter.
 std::map<std::vector<i32>, double> losses(Model& model, bool packing) {
   const auto c = made_up();
   const SftDataset set({{c, {0, c->size()}, 0}}, sft_config(packing), std::nullopt);
@@ -121,8 +123,8 @@ std::map<std::vector<i32>, double> losses(Model& model, bool packing) {
   return out;
 }
 
-// Rounding: a loss is a sum of at most 20 f32 terms of about 5. Before it are sums of at most 96 products, in six
-// products a layer; 1e-5 is 2^-17, 128 units in the last place.
+// The bound of rounding: a loss is a sum of at most 20 f32 terms of about 5. Each term depends on sums of at most 96
+// products, in six products a layer. 1e-5 is 2^-17, which is 128 units in the last place.
 TEST(Sft, PackedAndUnpackedLossesAreTheSame) {
   for (const char* position : {"rope", "learned"}) {
     Model model(position);
@@ -133,8 +135,8 @@ TEST(Sft, PackedAndUnpackedLossesAreTheSame) {
   }
 }
 
-// A user's text has no influence on the loss. Other labels there change no bit of loss and gradients, but one label
-// of the assistant does. Without the assistant's positions every gradient is exactly 0.
+// User turns have no influence on the loss. Other labels there change no bit of loss and gradients, but one other label
+// in an assistant turn does. Without assistant positions every gradient is exactly 0.
 TEST(Sft, UserTurnsHaveNoGradient) {
   Model model;
   const auto c = made_up();
@@ -161,7 +163,7 @@ TEST(Sft, UserTurnsHaveNoGradient) {
 
 class SftRun : public Workshop {
  protected:
-  // A hub directory: a small Llama, and a tokenizer of letters with a template.
+  // A hub directory with a small Llama model, a tokenizer of letters and a chat template.
   std::string hub() {
     const std::string dir = *this / "hub";
     must(
@@ -192,7 +194,7 @@ class SftRun : public Workshop {
       "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"})");
     return dir;
   }
-  // Questions whose answers can be learned.
+  // Chats with questions whose answers can be learned.
   std::string chats() {
     std::string lines;
     for (int i = 0; i < 60; ++i)

@@ -1,4 +1,4 @@
-// Signals of a user or a scheduler to a training run: save, exit, exit and requeue.
+// Tests of signals that a user or a scheduler sends to a training run: save, exit, exit and requeue.
 #include <signal.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ class Signals : public Workshop {
     return pretrain("--lr-decay-iters 9 --log-interval 1 --save-interval 1000000 --train-iters 20000 --save " +
                     *this / "ck" + " --load " + *this / "ck" + " --metrics-file " + *this / "m.jsonl " + more);
   }
-  // Runs the command, and sends signals after three steps. Each is sent when the previous one has caused a save, or
-  // after `patience`.
+  // Runs the command, and sends signals after three steps. It sends each signal when the previous one has caused a
+  // save, or after `patience`.
   Ran tell(const std::string& line, std::vector<int> signals, int ranks = 1, std::size_t to_rank = 0,
            std::chrono::milliseconds patience = std::chrono::minutes(1)) {
     using Clock = std::chrono::steady_clock;
@@ -64,7 +64,7 @@ TEST_F(Signals, TermSavesAndLeavesWithinOneStep) {
   const Ran ran = tell(run("--global-batch-size 1000 --train-iters 500"), {SIGTERM});  // steps of more than 50 ms
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find("exiting program after receiving SIGTERM."), std::string::npos) << ran.out;
-  EXPECT_LE(steps(), steps_when_told_ + 2);  // one in progress, and one whose line was not yet written
+  EXPECT_LE(steps(), steps_when_told_ + 2);  // one step in progress, and one whose line was not yet written
   expect_one_saved();
 }
 
@@ -84,7 +84,7 @@ TEST_F(Signals, User2LeavesWithTheCodeToRequeue) {
   }
 }
 
-// Also before the first step: a scheduler does not know about steps.
+// A signal also works before the first step, because a scheduler does not know about steps.
 TEST_F(Signals, User2LeavesWithTheCodeToRequeueFromTheStart) {
   RunLimits limits;
   bool is_told = false;
@@ -110,7 +110,7 @@ TEST_F(Signals, SecondInterruptEndsAtOnce) {
                        std::chrono::milliseconds(200));
   EXPECT_EQ(ran.signal, SIGINT) << ran.err;
   EXPECT_EQ(saved(), std::vector<i64>{});
-  const Ran after = tell(run("--train-iters 4"), {});  // its lock is free
+  const Ran after = tell(run("--train-iters 4"), {});  // the lock of the directory is free
   EXPECT_EQ(after.exit_code, 0) << after.err;
   EXPECT_NE(after.err.find("taking over"), std::string::npos) << after.err;
 }
@@ -121,7 +121,7 @@ TEST_F(Signals, ExitSignalLeavesLikeTerm) {
   expect_one_saved();
 }
 
-// As a script may have it with `trap ''`.
+// A script ignores signals with `trap ''`.
 TEST_F(Signals, IgnoredOnesActOnlyIfTheyAreNamed) {
   const auto before = signal(SIGUSR2, SIG_IGN);
   const Ran named = tell(run("--exit-signal SIGUSR2"), {SIGUSR2});
@@ -139,8 +139,7 @@ TEST_F(Signals, WithoutSaveTheCodeSaysThatStepsAreLost) {
   EXPECT_EQ(tell(line, {SIGTERM}).exit_code, 128 + SIGTERM);
 }
 
-// Later results are the same as without the signal. Steps take some milliseconds, so many remain when the signals
-// come.
+// Results after a signal equal those without it. Steps take some milliseconds, so many remain when the signals come.
 TEST_F(Signals, LoseNothing) {
   const std::string same = "--hidden-dropout 0.1 --train-iters 600 --global-batch-size 20 ";
   must(pretrain("--lr-decay-iters 9 --log-interval 1 --metrics-file " + *this / "whole.jsonl " + same));
@@ -153,7 +152,7 @@ TEST_F(Signals, LoseNothing) {
   EXPECT_EQ(digits(*this / "m.jsonl"), digits(*this / "whole.jsonl"));
 }
 
-// A signal to one rank affects all, after the same step.
+// A signal to one rank affects all ranks, after the same step.
 TEST_F(Signals, ToOneRankActOnAll) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   const std::string line = run("--global-batch-size 8 --tensor-model-parallel-size 2 --use-distributed-optimizer ");
@@ -169,7 +168,7 @@ TEST_F(Signals, ToOneRankActOnAll) {
   EXPECT_NE(alone.out.find("was saved under tp 2, pp 1, cp 1, dp 2"), std::string::npos) << alone.out;
 }
 
-// A second job on the same directory gets a message that names the first.
+// A second job with the same directory prints a message that names the first job.
 TEST_F(Signals, TheOwnerOfTheDirectoryIsTold) {
   Ran second;
   RunLimits limits;
@@ -183,8 +182,8 @@ TEST_F(Signals, TheOwnerOfTheDirectoryIsTold) {
   expect_refused(second, "is saving there: wait for it, end it, or choose another directory");
 }
 
-// So does a job with another --save, but the same directory of non-persistent checkpoints: only the latest is kept
-// there.
+// A second job has another --save, but the same directory of non-persistent checkpoints. It prints the message too,
+// because only the latest checkpoint is kept there.
 TEST_F(Signals, TheOwnerOfTheCopiesIsTold) {
   const std::pair<std::string, std::string> kinds[] = {{"global", "copies"}, {"local", "copies/rank_00000"}};
   for (const auto& [kind, place] : kinds) {

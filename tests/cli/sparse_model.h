@@ -1,4 +1,4 @@
-// A Hugging Face model of zeros, as a sparse file.
+// Writes a Hugging Face model of zeros as a sparse file.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,10 +9,10 @@ namespace megalith::test {
 
 struct SparseTensor {
   std::string name;
-  i64 rows, columns;  // no columns: a vector
+  i64 rows, columns;  // columns 0: a vector
 };
 
-// Writes DIR/config.json and DIR/model.safetensors in f32. Returns the tensors' bytes.
+// Writes DIR/config.json and DIR/model.safetensors in f32. Returns the size of the tensors in bytes.
 i64 write_sparse_model(const std::string& dir, const std::string& config, const std::vector<SparseTensor>& tensors);
 
 }  // namespace megalith::test

@@ -1,4 +1,4 @@
-// Version information: --version, the head of the log, checkpoints; and the commit that a build finds.
+// Tests of version information: --version, the first lines of the log, checkpoints, and the commit that a build finds.
 #include "cli/stack_words.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 class Stack : public Workshop {
  protected:
-  // The result of cmake/commit.cmake for the sources in a folder.
+  // Runs cmake/commit.cmake on the sources in a folder and returns the result.
   std::string commit_of(const std::string& sources) {
     const std::string out = *this / "commit.cpp";
     fs::remove(out);
@@ -77,7 +77,7 @@ TEST_F(Stack, ShortensWhatLibrariesSay) {
   EXPECT_EQ(driver_version("nonsense\n1.2.3"), "");
 }
 
-// An unpacked archive has no commit, even inside a checkout of another project.
+// An unpacked archive has no commit, even in a subfolder of another project's checkout.
 TEST_F(Stack, ABuildFindsTheCommitOfItsOwnCheckout) {
   if (!runs("git --version") || !runs("cmake --version")) GTEST_SKIP() << "there is no git, or no cmake";
   fs::create_directories(*this / "archive");

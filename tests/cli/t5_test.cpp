@@ -1,4 +1,4 @@
-// pretrain-t5 as a user runs it: training, resuming, losses under several layouts, refused flags.
+// Tests of pretrain-t5: training, resuming, losses under several layouts, refused flags.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -47,7 +47,7 @@ class T5Runs : public Workshop {
   }
 };
 
-// A document counts up, so masked words follow from the others.
+// The words of a document are consecutive numbers, so the other words determine the masked ones.
 TEST_F(T5Runs, Learns) {
   const Ran ran = must(line("--train-iters 300 --lr 3e-3 --micro-batch-size 8 --global-batch-size 8 --metrics-file " +
                             *this / "m.jsonl"));
@@ -89,7 +89,7 @@ TEST_F(T5Runs, TellsWhatIsNotBuilt) {
   refused("--num-experts 4", "--num-experts is not built for a T5");
 }
 
-// The flags of Megatron's script for T5: a vocabulary of BERT, followed by sentinels.
+// The flags of Megatron's T5 script: a BERT vocabulary, followed by sentinels.
 TEST_F(T5Runs, TrainsOnABertVocabularyWithSentinels) {
   const std::string tokenizer = "--tokenizer-type BertWordPieceLowerCase --vocab-file " + *this / "vocab.txt";
   const std::string data = corpus(tokenizer);
@@ -115,7 +115,7 @@ TEST_F(T5Runs, TrainsOnABertVocabularyWithSentinels) {
   EXPECT_EQ(std::filesystem::last_write_time(map), made) << "the second run reads it";
   EXPECT_EQ(digits(*this / "again.jsonl").at("120 lm_loss"), first.at("120 lm_loss"));
   std::string broken = bytes;
-  std::fill(broken.end() - 24, broken.end(), char(0x7f));  // sentences that do not exist
+  std::fill(broken.end() - 24, broken.end(), char(0x7f));  // indices of sentences that do not exist
   spit(map.string(), broken);
   must(run + sentinels + " --metrics-file " + *this / "mended.jsonl");
   EXPECT_EQ(slurp(map.string()), bytes);
@@ -135,7 +135,7 @@ TEST_F(T5Runs, ADryRunMakesNoSamples) {
   EXPECT_EQ(ran.out.find("> finished creating T5 datasets"), std::string::npos) << ran.out;
 }
 
-// For a Hugging Face model the first and last token of answers come from its files.
+// The files of a Hugging Face model define the first and the last token of answers.
 TEST_F(T5Runs, AnswersAsTransformersDoes) {
   for (const std::string name : kGoldenT5) {
     const auto cases = nlohmann::json::parse(slurp(golden(name) + "/greedy.json"));
@@ -143,7 +143,7 @@ TEST_F(T5Runs, AnswersAsTransformersDoes) {
     for (const auto& c : cases) {
       const auto text = c.at("text").get<std::vector<i32>>();
       auto want = c.at("answer").get<std::vector<i32>>();
-      if (!want.empty() && want.back() == 1) want.pop_back();  // the end of the text is not printed
+      if (!want.empty() && want.back() == 1) want.pop_back();  // the end of text is not printed
       const Ran ran = answer(golden(name), fmt::format("{}", fmt::join(text, " ")));
       EXPECT_EQ(ran.out, fmt::format("{}\n", fmt::join(want, " "))) << name << " " << text.size();
     }

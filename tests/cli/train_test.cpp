@@ -1,4 +1,4 @@
-// A training run as its user sees it: it learns, and all output is present.
+// Tests of a training run: it learns, and all its output is present.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -34,10 +34,10 @@ TEST_F(Training, LearnsAText) {
   const double loss = last_number(ran.out, "lm loss: "), validation = last_number(ran.out, "lm loss value: ");
   EXPECT_LT(loss, entropy - 0.8);
   EXPECT_LT(validation, entropy - 0.8);
-  EXPECT_GT(validation, 1);  // if labels leaked, the loss would go to zero
+  EXPECT_GT(validation, 1);  // if labels leaked, the loss would approach zero
 }
 
-// The lines that dashboards parse.
+// The log has the lines that dashboards parse.
 TEST_F(Training, PrintsMegatronsLines) {
   const Ran ran =
       must(pretrain("--train-iters 4 --eval-interval 2 --log-interval 2 --log-throughput --log-params-norm "
@@ -60,8 +60,8 @@ TEST_F(Training, PrintsMegatronsLines) {
   EXPECT_NE(ran.out.find(" validation loss at iteration 4 on test set | lm loss value: "), std::string::npos);
 }
 
-// Its first lines have the most important settings. All arguments are in a file in the checkpoint directory, or in
-// the log on request.
+// The first lines of the log have the most important settings. All arguments are in a file in the checkpoint directory,
+// or in the log on request.
 TEST_F(Training, BeginsWithWhatMatters) {
   const std::string flags = "--train-iters 2 --split 80,10,10 --save-interval 2 --save " + *this / "ck ",
                     arguments = "num_layers ...................................... 2";
@@ -89,7 +89,8 @@ TEST_F(Training, BeginsWithWhatMatters) {
             std::string::npos);
 }
 
-// A line's time and its tokens per second per device give a step's tokens, for any number of devices.
+// A line has a step's time and the tokens per second per device. Their product gives the tokens of a step, for any
+// number of devices.
 void expect_speed_of_each(const std::string& line, int ranks) {
   const Ran ran =
       megalith(line + " --train-iters 3 --log-interval 1 --global-batch-size 64 --log-throughput", {.ranks = ranks});
@@ -153,7 +154,7 @@ TEST_F(Training, LeavesEarlyAndSaves) {
   EXPECT_NE(time.out.find("exiting program after 0.0"), std::string::npos);
 }
 
-// Without a GPU the CPU computes, and the log says why; requesting a GPU is an error in one line.
+// Without a GPU the run uses the CPU, and the log says why. If the user requests a GPU, the error is one line.
 TEST_F(Training, SaysWhereItComputes) {
   const Ran cpu = must(pretrain("--train-iters 1"));
   EXPECT_NE(cpu.err.find("device: CPU (--device cpu)\n"), std::string::npos) << cpu.err;
@@ -163,7 +164,7 @@ TEST_F(Training, SaysWhereItComputes) {
   expect_refused(pretrain("--train-iters 1 --device cuda"), "--device cuda: ");
 }
 
-// Without a tokenizer the last id of the vocabulary ends the documents.
+// Without a tokenizer the last id of the vocabulary ends a document.
 TEST_F(Training, MockDataNeedsNoTokenizer) {
   const std::string go =
       "pretrain-gpt --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 32 --micro-batch-size 2 "
@@ -181,7 +182,7 @@ TEST_F(Training, CountsInSamples) {
       << ran.out;
 }
 
-// A loss that overflows: steps are skipped, counted and reported; weights do not change.
+// The loss overflows. The run skips, counts and reports the steps, and weights do not change.
 TEST_F(Training, SkipsAndCountsBadSteps) {
   const Ran ran = must(pretrain("--train-iters 4 --log-interval 4 --lr 1e30 --clip-grad 0 --lr-decay-style constant"));
   EXPECT_NE(ran.err.find("the step is skipped"), std::string::npos) << ran.err;

@@ -1,5 +1,5 @@
-// Exports of BERT and T5 runs from random weights: transformers finds all weights, computes and trains as we do, and
-// a T5 gives the same answers. Skipped if Python has no transformers 5.
+// Exports of BERT and T5 models with random weights. transformers finds all weights, and has the same results in
+// inference and training. A T5 gives the same answers. The test is skipped if Python has no transformers 5.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -44,7 +44,7 @@ class TransformersExport : public Workshop {
       EXPECT_NE(ran.out.find(std::string("pass  ") + line), std::string::npos) << hf << " " << line;
   }
 
-  // transformers answers with the export as the run does, from the first token of its samples.
+  // The answers of transformers with the export must equal the run's, from the first token of its samples.
   void expect_same_answers(const std::string& run, const std::string& hf) {
     const auto end = nlohmann::json::parse(slurp(hf + "/config.json")).at("eos_token_id").get<i32>();
     for (const auto& c : nlohmann::json::parse(slurp(hf + "/greedy.json"))) {
@@ -79,7 +79,7 @@ TEST_F(TransformersExport, ComputesTheSame) {
   }
 }
 
-// Without Python: the ids in the files are those of the samples.
+// This test needs no Python. The ids in the files must equal those of the samples.
 TEST_F(TransformersExport, AT5TellsWhatItsSamplesBeginWith) {
   spit(*this / "vocab.txt", "[UNK]\nthe\n[PAD]\n.\n[SEP]\n##s\n[MASK]\n[CLS]\nfox\n");
   spit(*this / "text.jsonl", "{\"text\": \"the fox. the fox the foxs. the fox.\"}\n");
@@ -95,7 +95,7 @@ TEST_F(TransformersExport, AT5TellsWhatItsSamplesBeginWith) {
     EXPECT_EQ(told.at("eos_token_id"), 4) << file;
     EXPECT_EQ(told.at("pad_token_id"), 2) << file;
   }
-  // The export alone reads and answers like the run: its tokenizer has the sentinels.
+  // The export is enough to read and answer like the run, because its tokenizer has the sentinels.
   const auto tokens = nlohmann::json::parse(slurp(*this / "hf/tokenizer_config.json")).at("additional_special_tokens");
   EXPECT_EQ(tokens.size(), 10U);
   EXPECT_EQ(tokens.at(9), "<extra_id_9>");
@@ -106,7 +106,7 @@ TEST_F(TransformersExport, AT5TellsWhatItsSamplesBeginWith) {
     return ran.out;
   };
   EXPECT_EQ(answer("hf"), answer("run"));
-  // A conversion to our format and back keeps the origin's start token.
+  // A conversion to the native format and back keeps the original start token.
   must("convert --load " + *this / "hf" + " --to native --save " + *this / "back");
   must("convert --load " + *this / "back" + " --to hf --save " + *this / "again");
   EXPECT_EQ(nlohmann::json::parse(slurp(*this / "again/config.json")).at("decoder_start_token_id"), 7);

@@ -1,4 +1,4 @@
-// A mixture of experts that starts from a dense model (--moe-use-upcycling) initially computes the same.
+// A mixture of experts starts from a dense model (--moe-use-upcycling). At first it must compute the same results.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -39,7 +39,7 @@ class Upcycling : public Workshop, public ::testing::WithParamInterface<Upcyclin
   std::string line(const std::string& more) {
     return pretrain("--global-batch-size 4 --lr-decay-iters 20 --log-interval 1 " + more);
   }
-  // For a run's first step.
+  // The loss of a run's first step.
   double first_loss(const std::string& flags, int ranks) {
     const std::string metrics = *this / "metrics.jsonl";
     const Ran ran = megalith(line(flags + " --train-iters 1 --metrics-file " + metrics), {.ranks = ranks});

@@ -1,6 +1,6 @@
 // A checkpoint that the program wrote before format version 2: version1/iter_0000002, by
 //   pretrain-gpt (flags below) --save DIR --save-interval 2
-// whose losses went on with 2.687964 and 2.616426.
+// The next losses of that run were 2.687964 and 2.616426.
 #include <filesystem>
 
 #include "tests/places.h"

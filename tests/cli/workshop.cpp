@@ -35,12 +35,12 @@ Workshop::Workshop() {
 
 Workshop::~Workshop() { fs::remove_all(dir_); }
 
-// Lines of 6 to 17 words of the license, drawn with a fixed seed: the same text in every version of the project.
+// Lines of 6 to 17 words of the license, drawn with a fixed seed. The text is the same in every version of the project.
 const std::string& Workshop::text() {
   if (!text_.empty()) return text_;
   std::istringstream license(slurp(std::string(kSourceDir) + "/LICENSE"));
   const std::vector<std::string> words(std::istream_iterator<std::string>(license), {});
-  std::mt19937 draw(1);  // its sequence is in the standard; that of a distribution depends on the library
+  std::mt19937 draw(1);  // the standard defines its sequence; distributions depend on the library
   while (text_.size() < 512'000)
     for (size_t left = 6 + draw() % 12; left > 0; --left)
       text_ += words[draw() % words.size()] + (left > 1 ? ' ' : '\n');
@@ -89,7 +89,7 @@ double last_number(const std::string& text, const std::string& label) {
 void expect_refused(const Ran& ran, const std::string& part) {
   EXPECT_GT(ran.exit_code, 0) << (ran.signal ? fmt::format("ended by signal {}", ran.signal) : ran.out);
   EXPECT_LT(ran.cpu_seconds, 2) << ran.err;
-  // "megalith COMMAND: why", or "N things stop this:" and a line each, optionally followed by the command that runs.
+  // Matches "megalith COMMAND: why", or "N things stop this:" and one line each. The command that runs may follow.
   static const std::regex answer("(^|\n)(megalith[^:\n]*: [^\n]*\n(  [^\n]*\n)*(Without [^\n]*\nmegalith [^\n]*\n)?)$");
   std::smatch found;
   ASSERT_TRUE(std::regex_search(ran.err, found, answer)) << "no message, or more than one: " << ran.err;

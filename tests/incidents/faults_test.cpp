@@ -1,4 +1,4 @@
-// Injected faults have their effect on the named rank and iteration, and are refused unless allowed.
+// An injected fault must affect the named rank and iteration. Without --inject-allowed it is refused.
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -45,7 +45,7 @@ TEST_F(PlantedFaults, EndTheProcess) {
   EXPECT_NE(term.out.find("after receiving SIGTERM"), std::string::npos) << term.out;
 }
 
-// The first step after a bit flip has other results, and earlier steps have the same.
+// After a bit flip the first step has other results. Earlier steps have the same.
 TEST_F(PlantedFaults, FlipBits) {
   const auto told = [&](const std::string& faults) {
     const std::string file = *this / ("m" + std::to_string(files_++) + ".jsonl");
@@ -56,10 +56,10 @@ TEST_F(PlantedFaults, FlipBits) {
     return digits(file);
   };
   const auto usual = told("");
-  EXPECT_EQ(told("flip@0:9:weight"), usual);  // allowed, but its iteration never comes
+  EXPECT_EQ(told("flip@0:9:weight"), usual);  // allowed, but the run ends before its iteration
   struct Flip {
     const char* what;
-    int loss, grad_norm;  // the first iterations with other results
+    int loss, grad_norm;  // the first iteration with another loss; with another norm
   };
   for (const Flip& f : {Flip{"weight:bit=24:element=3104", 2, 2},
                         {"grad:bit=24:element=3104", 3, 2},
@@ -75,7 +75,7 @@ TEST_F(PlantedFaults, FlipBits) {
   }
 }
 
-// A slow rank: --log-straggler shows its own work, not the other rank's wait.
+// One rank is slow. --log-straggler shows its own compute time, not the wait of the other rank.
 TEST_F(PlantedFaults, SlowDownARank) {
   if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
   const Ran ran = run("slow@1:1:20:steps=4", "--log-straggler --log-interval 4 --global-batch-size 4", {.ranks = 2});

@@ -1,4 +1,5 @@
-// NaN and spikes, injected or from the data, are traced to rank, layer, tensor and document. No weight changes.
+// NaN values and loss spikes, injected or from the data. The report must name rank, layer, tensor and document. No
+// weight changes.
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -42,7 +43,7 @@ struct Planting {
   int rank, layer, position, row, micro_batch;
 };
 
-// Each fault is injected in its own iteration, from the second on.
+// Each fault is injected in a different iteration, from the second on.
 void expect_named(const json& found, const Planting& p, const std::string& data) {
   ASSERT_TRUE(found.is_object()) << p.tensor;
   const json& first = found["first_non_finite"];
@@ -55,7 +56,7 @@ void expect_named(const json& found, const Planting& p, const std::string& data)
   EXPECT_EQ(first["row"], p.row) << p.tensor;
   EXPECT_EQ(found["kind"], "not finite");
   EXPECT_EQ(found["decision"], "skipped");
-  // The model's input identifies the document; the file has the same text at the reported bytes.
+  // The input of the model identifies the document. The data file must have the same token at the reported byte.
   ASSERT_TRUE(first.contains("document")) << p.tensor << first;
   const int document = first["document"]["document"], token = first["token"];
   if (token < kFirst + kDocuments) EXPECT_EQ(document, token - kFirst) << p.tensor;
@@ -140,7 +141,7 @@ TEST_P(Layouts, NameTheRank) {
 INSTANTIATE_TEST_SUITE_P(Two, Layouts,
                          testing::Values("", "--tensor-model-parallel-size 2", "--pipeline-model-parallel-size 2"));
 
-// Ranks with experts have buffers for more rows than are used; unwritten rows must not be checked.
+// Ranks with experts have buffers for more rows than they use. The check must ignore unwritten rows.
 TEST_F(Incidents, LookAtRowsThatAreThere) {
   if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
   const std::string data = letters();
@@ -154,7 +155,7 @@ TEST_F(Incidents, LookAtRowsThatAreThere) {
   expect_all_named(plantings, data, [&](int i) { return incident(i); });
 }
 
-// The cause is a non-finite weight, not a document.
+// A non-finite weight is the cause. The report names it and no document.
 TEST_F(Incidents, NameTheWeight) {
   const Ran ran = megalith(run(letters(),
                                "--train-iters 3 --save-interval 3 --inject-allowed --inject "
@@ -166,7 +167,7 @@ TEST_F(Incidents, NameTheWeight) {
   EXPECT_FALSE(std::filesystem::exists(*this / "save/iter_0000003"));
 }
 
-// A skipped step that runs again for diagnosis has no side effects: neither on random numbers nor on counters.
+// A skipped step runs again for diagnosis. That must not change random numbers or counters.
 class Traces : public Incidents, public testing::WithParamInterface<const char*> {};
 
 TEST_P(Traces, AreNotLeft) {
@@ -190,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(Kept, Traces,
                                          "--moe-router-enable-expert-bias",
                                          "--fp8-format hybrid --fp8-recipe delayed"));
 
-// After the skipped step weights and moments are as before it.
+// After a skipped step, weights and moments equal those before it.
 TEST_F(Incidents, ChangeNoWeight) {
   const std::string data = letters();
   must(run(data, "--train-iters 3 --save-interval 1 --inject-allowed --inject nan@0:3:head.einsum.0"));
@@ -201,7 +202,7 @@ TEST_F(Incidents, ChangeNoWeight) {
   EXPECT_EQ(other.exit_code, 1) << other.out;
 }
 
-// The model soon learns documents of one letter. A document with other letters is then a spike, in any position.
+// The model soon learns documents of one letter. A document with other letters is then a loss spike, at any position.
 TEST_F(Incidents, TellSpikesFromData) {
   std::string text;
   for (int d = 0; d < 120; ++d) {
@@ -227,7 +228,7 @@ TEST_F(Incidents, TellSpikesFromData) {
   EXPECT_NE(slurp(*this / "m.jsonl").find("\"grad_norm_spikes\":"), std::string::npos);
 }
 
-// The mean of the ranks' losses is the loss, because each has the same number of tokens.
+// All ranks have the same number of tokens, so the mean of their losses is the loss.
 TEST_F(Incidents, RanksTellTheirLosses) {
   if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
   const Ran ran = megalith(run(letters(), "--train-iters 2 --save-interval 2 --global-batch-size 8 --log-rank-losses"),
@@ -252,7 +253,8 @@ TEST_F(Incidents, IterationsAreLeftOut) {
   EXPECT_EQ(told.at("5 consumed_samples"), "10");
 }
 
-// The loss of an iteration is that of the samples that stay: leaving out one of two equals a batch of the other.
+// The loss of an iteration is that of its remaining samples. A batch of two without one sample equals a batch of the
+// other sample.
 TEST_F(Incidents, SamplesAreLeftOut) {
   const std::string data = letters();
   const std::string flags = "--train-iters 3 --save-interval 3 --global-batch-size 4 --lr 0 --min-lr 0 --metrics-file ";
@@ -268,7 +270,7 @@ TEST_F(Incidents, SamplesAreLeftOut) {
   EXPECT_NE(all.at("2 lm_loss"), some.at("2 lm_loss"));
   EXPECT_EQ(all.at("3 lm_loss"), some.at("3 lm_loss"));
   EXPECT_EQ(some.at("2 consumed_samples"), "8") << "they are consumed";
-  // Samples 4 and 7 alone, one in each of two iterations of one sample, have this mean.
+  // The mean loss of samples 4 and 7, each in an iteration with one sample.
   const auto loss_of = [&](int sample) {
     std::string others;
     for (int s = 0; s < 12; ++s)
@@ -281,7 +283,7 @@ TEST_F(Incidents, SamplesAreLeftOut) {
   };
   const double mean = (loss_of(4) + loss_of(7)) / 2;
   EXPECT_NEAR(std::stod(some.at("2 lm_loss")), mean, 1e-5 * mean);
-  // The checkpoint knows how many were left out, and a resumed run leaves out what follows.
+  // The checkpoint has the number of omitted samples. A resumed run omits the following ones.
   std::filesystem::remove_all(*this / "save");
   must(run(data, flags + *this / "a.jsonl --exit-interval 2 --skip-samples " + *this / "skip.txt"));
   spit(*this / "skip.txt", "5-6\n11\n");

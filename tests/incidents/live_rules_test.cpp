@@ -1,5 +1,5 @@
-// A live Prometheus scrapes a real run of two ranks, and four of the users' alert rules fire on faults planted in it.
-// The fifth, of fp8, is in tests/observe/fp8_rule_test.cpp.
+// A live Prometheus scrapes a real run of two ranks. Four of the users' alert rules must fire on injected faults. The
+// fifth, for fp8, is in tests/observe/fp8_rule_test.cpp.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -14,17 +14,17 @@
 namespace megalith::test {
 namespace {
 
-// A run of about 0.1 s an iteration for 16 s, then of a second an iteration. `own`: seconds that an iteration takes
-// here.
+// The run first has about 0.1 s an iteration for 16 s, then a second an iteration. `own`: seconds that an iteration
+// takes on this machine.
 struct Course {
   explicit Course(double own)
       : normal(std::max(1, int(0.1 / own))), slow(std::max(10, int(1 / own))), first(2 + int(16 / (own * normal))) {}
-  int normal, slow;  // times that rank 1 is slower
-  int first;         // iteration with faults
+  int normal, slow;  // slowdown factors of rank 1
+  int first;         // the first iteration with faults
   static constexpr int kFaults = 40;
 
-  // Rank 1 gets slow: iterations take long, all GPUs do less, and the all-reduce of rank 0 waits. In the same
-  // iterations the highest exponent bit of a gradient flips.
+  // Rank 1 becomes slow. So iterations take long, all GPUs have fewer TFLOP/s, and the all-reduce of rank 0 waits. In
+  // the same iterations the highest exponent bit of a gradient flips.
   std::string faults() const {
     std::string text = fmt::format(" --inject-allowed --inject slow@1:2:{}:steps={} slow@1:{}:{}:steps={}", normal,
                                    first - 2, first, slow, kFaults);
@@ -65,7 +65,7 @@ TEST_F(LiveRules, FireOnFaultsInARealRun) {
   const std::set<std::string> all{"MegatronGradNormSpike", "MegatronIterationTimeRegression",
                                   "MegatronNCCLAllReduceP99", "MegatronTFLOPsCollapse"};
   std::set<std::string> firing, too_early;
-  double last = 0, looked = 0;  // iteration; time
+  double last = 0, looked = 0;  // last iteration; time of the last look
   RunLimits limits{.seconds = 170, .ranks = 2};
   limits.kill = [&] {
     if (steady_seconds() < looked + 0.3) return false;
@@ -82,7 +82,7 @@ TEST_F(LiveRules, FireOnFaultsInARealRun) {
       fmt::format("--train-iters 100000 --prometheus-address 127.0.0.1 --prometheus-port {}{}", port, course.faults()),
       limits);
   EXPECT_EQ(firing, all) << "from iteration " << course.first << " up to " << last << "\n" << server.log();
-  // The time of an iteration varies with what else this machine does; these do not.
+  // The load of this machine changes the time of an iteration, but not these metrics.
   EXPECT_FALSE(too_early.contains("MegatronGradNormSpike"));
   EXPECT_FALSE(too_early.contains("MegatronNCCLAllReduceP99"));
 }

@@ -1,4 +1,4 @@
-// Spikes are detected and others are not; a rank whose loss differs from the others is reported.
+// The detector reports loss spikes, and no other values. It also reports a rank whose loss differs from the others.
 #include "observe/spike_detector.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace megalith {
 namespace {
 
-// A median of 10 and a median absolute deviation of 1.
+// Adds n values with a median of 10 and a median absolute deviation of 1.
 void fill(SpikeDetector& d, int n) {
   for (int i = 0; i < n; ++i) EXPECT_FALSE(d.look(9 + i % 3)) << i;
 }
@@ -18,12 +18,12 @@ void fill(SpikeDetector& d, int n) {
 TEST(SpikeDetector, NeedsBothMeasures) {
   SpikeDetector d(10);
   fill(d, 30);
-  EXPECT_FALSE(d.look(19.9));  // below 10 deviations
+  EXPECT_FALSE(d.look(19.9));  // less than 10 deviations
   EXPECT_TRUE(d.look(20.1));
   EXPECT_EQ(d.usual().median, 10);
   EXPECT_EQ(d.usual().deviation, 1);
 
-  SpikeDetector even(10);  // deviations of 0: only the factor of 1.5 counts
+  SpikeDetector even(10);  // the deviation is 0, so only the factor of 1.5 applies
   for (int i = 0; i < 20; ++i) even.look(10);
   EXPECT_FALSE(even.look(14.9));
   EXPECT_TRUE(even.look(15.1));
@@ -32,7 +32,7 @@ TEST(SpikeDetector, NeedsBothMeasures) {
 TEST(SpikeDetector, WaitsForSixteenAndForgetsAfter128) {
   SpikeDetector early(10);
   for (int i = 0; i < 15; ++i) early.look(10);
-  EXPECT_FALSE(early.look(1000));  // the 16th
+  EXPECT_FALSE(early.look(1000));  // the 16th value
   EXPECT_TRUE(early.look(1000));
 
   SpikeDetector late(10);

@@ -1,5 +1,5 @@
-// The blocks of times equal the output of Megatron's own timers (megatron/core/timers.py), and its names are
-// accepted.
+// The timing blocks must equal the output of Megatron's own timers (megatron/core/timers.py). Megatron's timer names
+// are accepted.
 #include "observe/timing_block.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The timing blocks of a run: Megatron's own expressions parse them, and the phases sum to the iteration.
+// Tests of a run's timing blocks. Megatron's own regular expressions parse them, and the phases sum to the iteration.
 #include <cmath>
 #include <map>
 #include <regex>
@@ -10,7 +10,7 @@ namespace {
 
 class Timing : public Workshop {
  protected:
-  // Steps of some tens of milliseconds, so that time between them is negligible.
+  // Steps take some tens of milliseconds, so the time between them is negligible.
   std::string run(const std::string& more) {
     return "pretrain-gpt --num-layers 2 --hidden-size 128 --num-attention-heads 2 --seq-length 128 --micro-batch-size "
            "4 "
@@ -43,7 +43,7 @@ double sum(const std::map<std::string, std::pair<double, double>>& block) {
 }
 
 TEST_F(Timing, PhasesSumToTheIteration) {
-  // A loaded machine may delay a step, so the best block counts.
+  // A loaded machine may delay a step, so the test uses the best block.
   const Ran ran = must(run("--train-iters 30 --timing-log-level 1"));
   const auto all = blocks(ran.out);
   ASSERT_GE(all.size(), 9u) << ran.out;

@@ -1,4 +1,5 @@
-// The agent with small scripts as ranks: their environment, how it handles their exits, and that no process is left.
+// Tests of the agent with small scripts as ranks: the environment of ranks, the actions after their exits, and that no
+// process is left.
 #include <signal.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 
 class Agent : public LaunchFolder {
  protected:
-  // Runs `script` as the ranks of one node. Each start appends a line to the file `starts`.
+  // Arguments to run `script` as the ranks of one node. Each start appends a line to the file `starts`.
   std::vector<std::string> words(int ranks, const std::string& script, std::vector<std::string> flags = {}) const {
     std::vector<std::string> all{"--standalone", "--nproc-per-node", std::to_string(ranks)};
     all.insert(all.end(), flags.begin(), flags.end());
@@ -102,7 +103,7 @@ TEST_F(Agent, WritesLogsAndShowsWhatItIsAskedTo) {
 
 TEST_F(Agent, LeavesNothingWhenItIsKilledOrToldToEnd) {
   for (const int signal : {SIGKILL, SIGTERM, SIGINT}) {
-    // A killed agent cannot kill the processes that its ranks have started.
+    // A killed agent cannot kill processes that its ranks have started.
     const std::string grandchild = "/bin/bash -c 'sleep 1000; true " + dir() + "' & ";
     LaunchRun run(dir(), words(2, signal == SIGKILL ? "while true; do sleep 0.05; done" : grandchild + "wait"));
     ASSERT_TRUE(run.wait_until([&] { return starts() == 2 && run.ranks().size() == 2; }));
@@ -111,7 +112,7 @@ TEST_F(Agent, LeavesNothingWhenItIsKilledOrToldToEnd) {
     EXPECT_EQ(run.end().code, 128 + signal);
     for (int tries = 0; tries < 2000 && !processes_of(dir()).empty(); ++tries) usleep(5000);
     expect_none_left();
-    const std::vector<pid_t> left = processes_of("sleep");  // possibly together with other tests'
+    const std::vector<pid_t> left = processes_of("sleep");  // may include processes of other tests
     for (const pid_t rank : ranks) EXPECT_EQ(std::ranges::find(left, rank), left.end());
     std::filesystem::remove(*this / "starts");
   }
@@ -141,7 +142,7 @@ TEST_F(Agent, StartsAgainWhereNothingMoves) {
   EXPECT_EQ(e.lines_with("no rank made progress for 3 s").size(), 1u) << e.err;
 }
 
-// Pinning memory during steps may delay them by seconds.
+// If memory is pinned during steps, it may delay them by seconds.
 TEST_F(Agent, WaitsLongerWhereMemoryIsTaken) {
   const std::string settles = "printf settling >&$MEGALITH_LAUNCH_FD; " + std::string(kDidOne) +
                               "sleep 3; printf settled >&$MEGALITH_LAUNCH_FD; [ $MEGALITH_GENERATION = 2 ] && exit 0; ";
@@ -229,7 +230,7 @@ TEST_F(Agent, TurnsAwayAnotherRun) {
   EXPECT_EQ(first.end().code, 0);
 }
 
-// Its ranks would wait for snapshots that the others do not make.
+// A node with other --snapshot-steps is refused. Its ranks would wait for snapshots that the others do not make.
 TEST_F(Agent, TurnsAwayOtherSnapshotSteps) {
   const Listener held = hold_port("127.0.0.1");
   const auto all = [&](int rank, const std::string& steps) {

@@ -1,4 +1,4 @@
-// The controller's decisions for given events, without processes or clocks.
+// Tests of the controller's decisions after given events, without processes or clocks.
 #include "launch/controller.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class Nodes {
     e.host = "host";
     controller_.take(node, {.kind = Report::Kind::exited, .generation = controller_.generation(), .exit = e}, now);
   }
-  // A rank is killed, and the other one fails because of it.
+  // One rank is killed. The other rank then fails because of it.
   void crash(i64 iteration) {
     ends({.rank = 1, .signal = 9, .iteration = iteration});
     ends({.rank = 0, .code = 75, .iteration = iteration});
@@ -185,7 +185,7 @@ TEST(Controller, EndsACrashLoopAfterThreeStartsWithoutANewIteration) {
   for (int k = 0; k < 3; ++k) {
     EXPECT_FALSE(n.controller().verdict()) << k;
     n.tick();
-    n.did(10);  // again, without new iterations
+    n.did(10);  // the same iteration again: no progress
     n.crash(10);
   }
   n.expect_end(93, "3 starts without a new iteration");
@@ -194,7 +194,7 @@ TEST(Controller, EndsACrashLoopAfterThreeStartsWithoutANewIteration) {
 
 TEST(Controller, CountsProgressByTheStepsAskedFor) {
   Nodes n({.min_progress = 5});
-  for (i64 at = 4; at <= 12; at += 4) {  // four iterations per start are too few
+  for (i64 at = 4; at <= 12; at += 4) {  // four iterations per start are not enough
     n.tick();
     n.did(at);
     n.crash(at);
@@ -272,7 +272,7 @@ TEST(Controller, WaitsForANodeThatIsGoneAndStartsWithItAgain) {
   n.tick();
   n.now = 40;
   n.tick();
-  EXPECT_EQ(n.starts(), 2);  // one of each node
+  EXPECT_EQ(n.starts(), 2);  // one start of each node
   n.hello(1, 1, 1);
   n.tick();
   EXPECT_EQ(n.starts(), 4);
@@ -286,7 +286,7 @@ TEST(Controller, WaitsForANodeThatIsGoneAndStartsWithItAgain) {
   n.expect_end(1, "node 1 did not come within 60 s");
 }
 
-// Four data-parallel ranks with a global batch of 12.
+// There are four data-parallel ranks. The global batch is 12.
 int shares(int live) { return live >= 4 ? 4 : live; }
 
 TEST(Controller, GoesOnWithFewerNodesAndTakesThemInAgain) {
@@ -339,7 +339,7 @@ TEST(Controller, LeavesIdleWhatTheWorkCannotBeSharedOver) {
 }
 
 TEST(Controller, LeavesOutADeviceWhereFewerRanksWillDo) {
-  for (const int code : {17, 1}) {  // wrong results; no longer starts
+  for (const int code : {17, 1}) {  // 17: wrong results; 1: the rank cannot start
     Nodes n({.least_ranks = 2}, {3}, shares);
     n.did(3);
     if (code == 1) n.crash(3), n.ends({.rank = 2, .code = 75}), n.tick(), n.tick();

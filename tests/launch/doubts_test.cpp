@@ -1,5 +1,5 @@
-// Silent corruption under `megalith launch`: it is detected, reported, and never saved. The run ends with the bits of
-// an undisturbed run.
+// Silent data corruption under `megalith launch`. The run must detect and report it, and never save it. The run ends
+// with the bits of an undisturbed run.
 #include <random>
 
 #include "launched_training.h"
@@ -31,7 +31,7 @@ TEST_F(Doubts, AboutACopyOfAWeightNameItsRank) {
     const Ended usual = run(name + "-usual", optimizer);
     ASSERT_EQ(usual.code, 0) << usual.err;
     const unsigned rank = random() % 3;
-    // The update might round a low bit away.
+    // The update could round away a flipped low bit, so only the high half is flipped.
     const std::string fault = "flip@" + std::to_string(rank) + ":4:weight:element=" + std::to_string(random() % 32) +
                               ":bit=" + std::to_string(16 + random() % 16) + (is_cut ? ":behind=update" : "");
     const Ended e = run(name, optimizer + kHash + inject(fault));

@@ -1,4 +1,5 @@
-// Runs that lose nodes and regain them: fewer and more data-parallel ranks, the same samples and losses.
+// Runs lose nodes and regain them. The number of data-parallel ranks falls and rises. Samples and losses must stay the
+// same.
 #include <signal.h>
 
 #include <cmath>
@@ -9,9 +10,9 @@
 namespace megalith::test {
 namespace {
 
-constexpr int kBatch = 12;  // 4, 3 and 2 ranks divide it
+constexpr int kBatch = 12;  // a multiple of 4, 3 and 2 ranks
 
-// The metrics of each iteration; the last line of a repeated one.
+// The metrics of each iteration. If an iteration ran several times, the last line counts.
 struct Told {
   double loss = 0;
   int samples = 0;
@@ -24,7 +25,7 @@ std::map<int, Told> metrics_in(const std::string& path) {
       const size_t at = line.find("\"" + name + "\":");
       return at == std::string::npos ? NAN : std::atof(line.c_str() + at + name.size() + 3);
     };
-    if (!line.ends_with('}')) continue;  // from a rank that was killed during the write
+    if (!line.ends_with('}')) continue;  // written by a rank that was killed during the write
     all[int(value("iteration"))] = {value("lm_loss"), int(value("consumed_samples"))};
   }
   return all;
@@ -54,7 +55,7 @@ class Elastic : public LaunchedTraining {
     const auto all = metrics_in(*this / "elastic.jsonl");
     return all.empty() ? 0 : all.rbegin()->first;
   }
-  // Waits until a generation of this many ranks has done some steps.
+  // Waits until a generation with this many ranks has completed some steps.
   void expect_generation(LaunchRun& first, int generation, int ranks) {
     const std::string line = "generation " + std::to_string(generation) + " starts " + std::to_string(ranks) + " of ";
     ASSERT_TRUE(first.wait_until([&] { return first.err().find(line) != std::string::npos; })) << line << first.err();
@@ -83,7 +84,7 @@ class Elastic : public LaunchedTraining {
     EXPECT_EQ(again.end().code, 0);
     EXPECT_EQ(too.end().code, 0);
   }
-  // Each sample once, in the same order; otherwise some loss would differ.
+  // Each sample is read once, in the same order. Otherwise some loss would differ.
   void expect_same_losses(const std::string& more) {
     const int last = saved("elastic");
     ASSERT_GT(last, 20);
@@ -113,7 +114,7 @@ TEST_F(Elastic, GoesOnFromTheSnapshotsOfTheNodesThatAreLeft) {
   expect_same_losses(more);
 }
 
-// Each rank has a part of the optimizer's state, so the part of a lost rank is on disk only.
+// Each rank has a part of the optimizer's state. The lost rank's part is only on disk.
 TEST_F(Elastic, GoesOnFromTheDiskWhereALostNodeHadTheRest) {
   const std::string more = "--use-distributed-optimizer --save-interval 3 --most-recent-k 2";
   lose_and_get_back(more);
@@ -121,7 +122,7 @@ TEST_F(Elastic, GoesOnFromTheDiskWhereALostNodeHadTheRest) {
   expect_same_losses(more);
 }
 
-// Another node has a copy of the lost part, and the ranks read it from there for their new layout.
+// Another node has a copy of the lost part. The ranks read the copy and use it in their new layout.
 TEST_F(Elastic, GoesOnFromCopiesOnOtherNodes) {
   replicas_ = 1;
   const std::string more = "--use-distributed-optimizer --save-interval 1000000";

@@ -1,12 +1,12 @@
-// All kinds of injected faults in a rank's process: the run continues with the same bits, and the launch names the
-// rank. $MEGALITH_ALL_FAULTS injects each kind into all ranks, in two iterations.
+// Injects all kinds of faults into the process of a rank. The run must continue with the same bits, and the launch must
+// name the rank. $MEGALITH_ALL_FAULTS injects each kind into all ranks, in two iterations.
 #include "launched_training.h"
 
 namespace megalith::test {
 namespace {
 
 struct PlantedKind {
-  std::string fault, told;  // of the affected rank
+  std::string fault, told;  // the fault; the launch's text about the affected rank
 };
 
 class LaunchedFaults : public LaunchedTraining {

@@ -1,4 +1,4 @@
-// Ranks that have exited while the system still tears them down.
+// Tests of waiting for former ranks: processes that were killed, while the kernel still frees their resources.
 #include "comm/former_ranks.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ pid_t sleeper() {
   return pid;
 }
 
-// The status that waitpid will return later.
+// The exit status that waitpid will return later.
 std::optional<int> end_within_seconds(pid_t pid) {
   const Child child{.pid = pid, .out = {}, .err = {}, .line = {}};
   for (int i = 0; i < 1000; ++i) {
@@ -42,7 +42,7 @@ TEST(FormerRanks, AreWaitedForUntilTheyAreGone) {
   const FormerRanks former([&](const char*) { return text.c_str(); });
   kill(pid, SIGKILL);
   EXPECT_EQ(end_within_seconds(pid), SIGKILL);
-  EXPECT_TRUE(former.are_there());  // nobody has waited for it
+  EXPECT_TRUE(former.are_there());  // the process is a zombie
   bool is_reaped = false;
   std::thread agent([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -63,7 +63,8 @@ TEST(FormerRanks, EndByACode) {
   waitpid(pid, nullptr, 0);
 }
 
-// As the kernel tells them: of a process that runs, of a zombie, and of one whose first thread is the last to exit.
+// The texts are those of the kernel: for a running process, for a zombie, and for a process whose first thread exits
+// last.
 TEST(FormerRanks, HaveEndedOnceTheirMemoryIsLeft) {
   const auto told = [](const char* state, int size, int code) {
     return end_in(
@@ -81,12 +82,12 @@ TEST(FormerRanks, HaveEndedOnceTheirMemoryIsLeft) {
   EXPECT_FALSE(end_in(""));
 }
 
-// Only its first thread has exited: the process still runs.
+// Only the first thread has exited. The process still runs.
 TEST(FormerRanks, AreNotThoseWhoseOtherThreadsGoOn) {
   const pid_t pid = fork();
   if (pid == 0) {
     std::thread([] { std::this_thread::sleep_for(std::chrono::seconds(20)); }).detach();
-    syscall(SYS_exit, 0);  // of this thread only
+    syscall(SYS_exit, 0);  // ends only this thread
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_FALSE(end_of({.pid = pid, .out = {}, .err = {}, .line = {}}));

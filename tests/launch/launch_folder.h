@@ -1,4 +1,4 @@
-// A folder of its own for each test.
+// A test fixture with a separate folder for each test.
 #pragma once
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -28,7 +28,7 @@ struct ProcessState {
   pid_t parent = 0;
 };
 
-// Empty if the process has exited.
+// The command line of a process. Empty if the process has exited.
 ProcessState state_of(const std::string& pid) {
   const std::string stat = text_of_file("/proc/" + pid + "/stat");
   const size_t name_end = stat.rfind(") ");
@@ -57,7 +57,7 @@ bool is_running(const ProcessState& s) { return s.parent != 0 && s.state != 'Z' 
 std::string text_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  text << file.rdbuf();  // no exception if a process in /proc exits meanwhile
+  text << file.rdbuf();  // no exception if a process in /proc exits during the read
   return text.str();
 }
 
@@ -118,7 +118,7 @@ std::vector<pid_t> LaunchRun::ranks() const {
   });
 }
 
-// Process ids wrap around at some time.
+// Orders ranks by start time, because process ids wrap around.
 std::vector<pid_t> LaunchRun::ranks_by_age() const {
   std::vector<std::pair<i64, pid_t>> all;
   for (const pid_t pid : ranks()) all.emplace_back(process_start(pid).value_or(0), pid);

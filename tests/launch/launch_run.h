@@ -1,4 +1,4 @@
-// Runs `megalith launch` as a process, and finds the ranks that it has started.
+// Runs `megalith launch` as a process, and finds the ranks that it started.
 #pragma once
 #include <sys/types.h>
 
@@ -19,7 +19,7 @@ struct Ended {
 
 class LaunchRun {
  public:
-  // Arguments after `megalith launch`. Runs in the test's folder.
+  // `words`: the arguments after `megalith launch`. The process runs in the test's folder.
   LaunchRun(const std::string& folder, const std::vector<std::string>& words,
             const std::map<std::string, std::string>& variables = {});
   ~LaunchRun();  // kills all remaining processes
@@ -28,10 +28,10 @@ class LaunchRun {
 
   pid_t pid() const { return pid_; }
   std::vector<pid_t> ranks() const;         // running ranks
-  std::vector<pid_t> ranks_by_age() const;  // oldest first, so standby ranks are last
+  std::vector<pid_t> ranks_by_age() const;  // oldest first; standby ranks are last
   std::string out() const;
   std::string err() const;
-  bool wait_until(const std::function<bool()>& is_so, double seconds = 120);  // false: it exited, or the time is over
+  bool wait_until(const std::function<bool()>& is_so, double seconds = 120);  // false if it exited or the time is over
   Ended end(double seconds = 240);
 
  private:
@@ -42,7 +42,7 @@ class LaunchRun {
   int code_ = -1;
 };
 
-// Processes whose command line contains this text.
+// Processes that have this text in their command line.
 std::vector<pid_t> processes_of(const std::string& text);
 
 std::string text_of_file(const std::string& path);

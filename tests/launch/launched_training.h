@@ -1,4 +1,4 @@
-// A small model that `megalith launch` trains on the CPU.
+// A test fixture: `megalith launch` trains a small model on the CPU.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
@@ -34,7 +34,7 @@ class LaunchedTraining : public LaunchFolder {
     flags.insert(flags.end(), command.begin(), command.end());
     return runs_.emplace_back(dir(), flags, variables);
   }
-  // Whether rank 0's log has reached iteration `i`.
+  // True if rank 0's log has iteration `i`.
   static bool has_done(const LaunchRun& run, int i) {
     return run.out().find(" iteration " + std::string(8 - std::to_string(i).size(), ' ') + std::to_string(i) + "/") !=
            std::string::npos;
@@ -42,7 +42,7 @@ class LaunchedTraining : public LaunchFolder {
   // The iteration of the newest checkpoint, or 0.
   int saved(const std::string& name) const {
     int newest = 0;
-    std::error_code error;  // listed files may disappear meanwhile
+    std::error_code error;  // listed files may disappear during the loop
     for (std::filesystem::directory_iterator it(*this / name, error), end; !error && it != end; it.increment(error)) {
       const std::string file = it->path().filename().string();
       if (file.starts_with("iter_") && file.find('.') == std::string::npos)

@@ -1,4 +1,4 @@
-// Finding the node's index from the variables of the scheduler that started the launch.
+// Tests how the launch finds its node's index in the variables of a scheduler.
 #include "launch/node_place.h"
 
 #include <gtest/gtest.h>

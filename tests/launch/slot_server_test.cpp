@@ -1,4 +1,4 @@
-// The server of an agent's memory files: what it gives and takes, and what it refuses.
+// Tests the server that gives other nodes access to the snapshots in an agent's memory: reads, writes and refusals.
 #include "launch/slot_server.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 class SlotServers : public testing::Test {
  protected:
   SlotServerPlace place() const { return SlotServerPlace::of_own(server.key()); }
-  // A connection that has greeted as a rank does.
+  // A connection after the handshake of a rank.
   Socket greeted(const std::string& token) const {
     std::string why;
     Socket s = connect_to("127.0.0.1", server.key().port, 5, why);
@@ -41,7 +41,7 @@ class SlotServers : public testing::Test {
 TEST_F(SlotServers, CopiesComeBackAsTheyWere) {
   SlotLink link(place());
   const int file = link.copies_of(5);
-  EXPECT_EQ(file, 2 * kSnapshotSlots);  // behind those of the node's own ranks
+  EXPECT_EQ(file, 2 * kSnapshotSlots);  // after the slots of the node's own ranks
   EXPECT_EQ(link.copies_of(5), file);
   EXPECT_EQ(link.copies_of(6), file + kSnapshotSlots);
   std::vector<std::byte> large(size_t(kMostSlotBytes) + 12345);
@@ -58,11 +58,11 @@ TEST_F(SlotServers, RefusesWhatIsNotThere) {
   std::vector<std::byte> out(16);
   EXPECT_THROW(link.read(99, 0, out), Error);
   EXPECT_THROW(link.read(-1, 0, out), Error);
-  EXPECT_THROW(link.read(0, 0, out), Error);               // empty
-  EXPECT_THROW(link.write(0, 0, bytes_of("own")), Error);  // no rank of another node writes these
+  EXPECT_THROW(link.read(0, 0, out), Error);               // an empty slot
+  EXPECT_THROW(link.write(0, 0, bytes_of("own")), Error);  // ranks of other nodes must not write these slots
   const int file = link.copies_of(3);
   link.write(file, 0, bytes_of("0123456789abcdef"));
-  EXPECT_THROW(link.read(file, 8, out), Error);  // beyond its end
+  EXPECT_THROW(link.read(file, 8, out), Error);  // beyond the end of the slot
   link.read(file, 0, out);
   EXPECT_EQ(std::memcmp(out.data(), "0123456789abcdef", 16), 0);
 }
@@ -78,14 +78,14 @@ TEST_F(SlotServers, RefusesStrangers) {
 TEST_F(SlotServers, EndsConnectionsThatMakeNoSense) {
   const std::string token = server.key().token;
   EXPECT_TRUE(answers(greeted(token), SlotRequest::copies_of));
-  EXPECT_TRUE(answers(greeted(token), 12345));  // refused, and the connection stays
+  EXPECT_TRUE(answers(greeted(token), 12345));  // the request is refused, and the connection stays open
   EXPECT_FALSE(answers(greeted(token), SlotRequest::read, 0, 1LL << 40));
   EXPECT_FALSE(answers(greeted(token), SlotRequest::read, 0, -1));
   EXPECT_FALSE(answers(greeted(token), SlotRequest::read, -1, 1));
-  SlotLink(place()).copies_of(1);  // others are served
+  SlotLink(place()).copies_of(1);  // other clients are still served
 }
 
-// Bytes that changed on the way are not written.
+// The server must not write bytes that changed during the transfer.
 TEST_F(SlotServers, ComparesSums) {
   const int file = SlotLink(place()).copies_of(0);
   const Socket s = greeted(server.key().token);

@@ -1,5 +1,5 @@
-// Snapshots in the agent's memory: a run whose ranks are killed resumes from them, with the bits of an undisturbed
-// run. $MEGALITH_KILLS: number of kills (4); $MEGALITH_SEED: when.
+// Tests of snapshots in the agent's memory. A run whose ranks are killed resumes from them, with the bits of an
+// undisturbed run. $MEGALITH_KILLS: number of kills (4); $MEGALITH_SEED: seed of the random times.
 #include <signal.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ class LaunchedSnapshots : public LaunchedTraining {
   static int number_behind(const std::string& line, const std::string& words) {
     return std::atoi(line.c_str() + line.find(words) + words.size());
   }
-  // Changes a data byte of every snapshot of the launch.
+  // Changes a data byte of every snapshot of a launch. Returns the number of snapshots.
   static int damage_all(pid_t agent) {
     int damaged = 0;
     for (const auto& fd : std::filesystem::directory_iterator("/proc/" + std::to_string(agent) + "/fd")) {
@@ -65,7 +65,7 @@ TEST_F(LaunchedSnapshots, GoOnThroughRandomKills) {
   const Ended cut = run.end(120 + 2 * kills);
   EXPECT_EQ(cut.code, 0) << cut.err;
   EXPECT_GE(int(cut.lines_with("was ended by SIGKILL").size()), kills - 1) << cut.err;
-  // A start resumes at the killed rank's iteration, or repeats one.
+  // A start resumes at the iteration of the killed rank, or repeats one iteration.
   const std::vector<std::string> ends = cut.lines_with("was ended by SIGKILL after iteration ");
   const std::vector<std::string> begins = cut.lines_with(" completed iteration ");
   ASSERT_EQ(ends.size(), begins.size()) << cut.err;
@@ -99,7 +99,7 @@ TEST_F(LaunchedSnapshots, FallBackToTheDiskWhereTheyAreDamaged) {
   expect_same_end("whole", "cut", 40);
 }
 
-// On two nodes each rank has its whole state in its own agent's memory.
+// There are two nodes. Each rank has its whole state in the memory of its own agent.
 TEST_F(LaunchedSnapshots, GoOnOverTwoNodes) {
   const Listener held = hold_port("127.0.0.1");
   const std::string endpoint = "127.0.0.1:" + std::to_string(held.port);
@@ -121,7 +121,7 @@ TEST_F(LaunchedSnapshots, GoOnOverTwoNodes) {
   expect_same_end("whole", "nodes", 24);
 }
 
-// Two nodes whose snapshots have a copy on the other one.
+// Two nodes. Each node has copies of the other node's snapshots.
 class SnapshotReplicas : public LaunchedSnapshots {
  protected:
   static constexpr int kIterations = 40;
@@ -144,7 +144,7 @@ class SnapshotReplicas : public LaunchedSnapshots {
   const Listener held_ = hold_port("127.0.0.1");
 };
 
-// At any moment, again and again: also before the new node has a snapshot of its own.
+// A node is lost at random moments, repeatedly. The new node may not have a snapshot yet.
 TEST_F(SnapshotReplicas, ReplaceALostNode) {
   const int kills = number_from("MEGALITH_KILLS", 3), seed = number_from("MEGALITH_SEED", 7);
   std::mt19937 random{unsigned(seed)};
@@ -152,7 +152,7 @@ TEST_F(SnapshotReplicas, ReplaceALostNode) {
   int done = 4;
   for (int k = 0; k < kills; ++k) {
     LaunchRun& lost = node(1, {"--snapshot-replicas", "1"}, 10 * (kills + 1));
-    // Each other time new iterations are done first: three starts without one would end the launch.
+    // Every second time the test waits for new iterations. Three starts without new iterations would end the launch.
     const auto is_time = [&] {
       return k % 2 == 1 ? count_of(first.out(), "resumes from the snapshot") >= k : has_done(first, done + 2);
     };
@@ -171,7 +171,7 @@ TEST_F(SnapshotReplicas, ReplaceALostNode) {
   expect_undisturbed_end(10 * (kills + 1));
 }
 
-// The controller's node too. The node that is left has copies of its snapshots.
+// The controller's node may be lost too. The remaining node has copies of its snapshots.
 TEST_F(SnapshotReplicas, ReplaceNodeZero) {
   LaunchRun &lost = node(0), &second = node(1);
   ASSERT_TRUE(lost.wait_until([&] { return has_done(lost, 6); })) << lost.err() << second.err();
@@ -191,7 +191,7 @@ TEST_F(SnapshotReplicas, StandInForDamagedSnapshots) {
   const std::vector<pid_t> ranks = second.ranks();
   ASSERT_EQ(ranks.size(), 2u);
   for (const pid_t rank : ranks) kill(rank, SIGSTOP);
-  EXPECT_EQ(damage_all(second.pid()), 8);  // its own, and its copies of those of the other node
+  EXPECT_EQ(damage_all(second.pid()), 8);  // its own snapshots, and its copies of the other node's
   kill(ranks[0], SIGKILL);
   for (const pid_t rank : first.ranks()) kill(rank, SIGCONT);
   kill(ranks[1], SIGCONT);
@@ -210,7 +210,7 @@ TEST_F(SnapshotReplicas, NeedOtherNodes) {
   EXPECT_NE(e.err.find("--snapshot-replicas 1: there are 0 other nodes"), std::string::npos) << e.err;
 }
 
-// A node without a copy elsewhere takes its snapshots with it.
+// If a node has no copy elsewhere, its loss is the loss of its snapshots.
 TEST_F(SnapshotReplicas, AreNeededForALostNode) {
   LaunchRun &first = node(0, {}), &lost = node(1, {});
   ASSERT_TRUE(first.wait_until([&] { return has_done(first, 6); })) << first.err() << lost.err();

@@ -1,4 +1,5 @@
-// --standby: ranks that are ready to take over. A run whose ranks are killed continues with them, with the same bits.
+// --standby: tests of ranks that are ready to take over. If ranks of a run are killed, the run continues with standby
+// ranks, with the same bits.
 #include <signal.h>
 
 #include <algorithm>
@@ -20,13 +21,13 @@ class Standby : public LaunchedTraining {
     return pretrain(name, 10000000,
                     "--save-interval 10000000 --lr-decay-style constant --log-interval 1 --log-level debug " + more);
   }
-  // Waits until all ranks run, and standby ranks were ready this many times.
+  // Waits until all ranks run, and the log has reported ready standby ranks this many times.
   static bool are_ready(LaunchRun& run, int times) {
     return run.wait_until([&] {
       return count_of(run.err(), "2 standby ranks are ready") == times && int(run.ranks().size()) == 2 * kRanks;
     });
   }
-  // Lets the run save and exit. An undisturbed run has the same bits.
+  // Makes the run save and exit. It must have the same bits as an undisturbed run.
   Ended end_alike(LaunchRun& run, const std::string& name) {
     kill(run.pid(), SIGTERM);
     const Ended cut = run.end();
@@ -78,7 +79,7 @@ TEST_F(Standby, GoesOnWhicheverRankIsKilled) {
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 500));
     if (const std::vector<pid_t> all = run.ranks(); !all.empty()) kill(all[random() % all.size()], SIGKILL);
   }
-  const int last = count_on() + 3;  // then other ranks run than those that were killed
+  const int last = count_on() + 3;  // by then the killed ranks are replaced
   ASSERT_TRUE(run.wait_until([&] { return has_done(run, last); })) << run.err();
   end_alike(run, "cut");
 }
@@ -90,7 +91,7 @@ TEST_F(Standby, IsNotNeededForAStart) {
   kill(all.back(), SIGKILL);
   ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " exited: the next restart") > 0; })) << run.err();
   ASSERT_TRUE(run.wait_until([&] { return int(run.ranks().size()) == kRanks; })) << run.err();
-  EXPECT_EQ(count_of(run.err(), "restart 1"), 0) << run.err();  // the training ranks were not affected
+  EXPECT_EQ(count_of(run.err(), "restart 1"), 0) << run.err();  // the training ranks continued without a restart
   kill(all.front(), SIGKILL);
   ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " completed iteration ") == 1; })) << run.err();
   const Ended cut = end_alike(run, "cut");
@@ -108,16 +109,16 @@ TEST_F(Standby, EndsWithItsLaunch) {
   EXPECT_TRUE(processes_of(*this / "endless").empty());
 }
 
-// Nothing starts again then, so they hold up neither the save nor the end.
+// When the launch ends, no standby rank starts. So standby ranks delay neither the save nor the end.
 TEST_F(Standby, EndsWhenItsLaunchIsToldToEnd) {
   LaunchRun& run = start(flags_, endless("cut"));
   ASSERT_TRUE(are_ready(run, 1)) << run.err();
   const std::vector<pid_t> all = run.ranks_by_age();
-  kill(all[0], SIGSTOP);  // so the others cannot end
+  kill(all[0], SIGSTOP);  // so that the other ranks cannot end
   kill(run.pid(), SIGTERM);
   EXPECT_TRUE(run.wait_until([&] { return run.ranks_by_age() == std::vector(all.begin(), all.begin() + kRanks); }));
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  EXPECT_EQ(int(run.ranks().size()), kRanks);  // no more of them have started
+  EXPECT_EQ(int(run.ranks().size()), kRanks);  // no standby rank has started
   kill(all[0], SIGCONT);
   end_alike(run, "cut");
 }

@@ -1,6 +1,6 @@
-// A storm: a rank is killed every few seconds, and the run continues without help. $MEGALITH_STORM_SECONDS: duration
-// (4); $MEGALITH_STORM_EVERY: interval (1 s); $MEGALITH_STORM_STANDBY=1: with standby ranks; $MEGALITH_STORM_GOODPUT:
-// the least goodput in percent, which depends on the machine.
+// A rank is killed every few seconds, and the run must continue without help. $MEGALITH_STORM_SECONDS: duration (4);
+// $MEGALITH_STORM_EVERY: interval (1 s). $MEGALITH_STORM_STANDBY=1: with standby ranks; $MEGALITH_STORM_GOODPUT: the
+// least goodput in percent, which depends on the machine.
 #include <signal.h>
 
 #include <chrono>
@@ -17,11 +17,11 @@ class Storm : public LaunchedTraining {
  protected:
   const bool is_long_ = std::getenv("MEGALITH_STORM_SECONDS") != nullptr;
   std::vector<std::string> endless(const std::string& name, const std::string& more) const {
-    // One core per rank: a read-ahead thread would compete with its steps.
+    // Each rank has one core. A read-ahead thread would slow down its steps.
     const std::string size = is_long_ ? "--hidden-size 128 --seq-length 64 --num-workers 0 " : "";
     return pretrain(name, 10000000, "--save-interval 10000000 --lr-decay-style constant " + size + more);
   }
-  // The newest iteration in the metrics file, read from its end.
+  // The newest iteration in the metrics file. The file is read from its end.
   int newest(const std::string& name) const {
     constexpr std::streamoff kTail = 4096;
     std::ifstream file(*this / name + ".jsonl", std::ios::binary | std::ios::ate);
@@ -59,7 +59,7 @@ TEST_F(Storm, GoesOnAndKeepsAccountOfItsTime) {
     const auto is_new = [&] { return newest("storm") > furthest && begins() >= kills; };
     ASSERT_TRUE(run.wait_until([&] { return is_new() && int((now = run.ranks_by_age()).size()) >= ranks; }))
         << run.err();
-    now.resize(size_t(ranks));  // standby ranks are younger
+    now.resize(size_t(ranks));  // standby ranks are younger, so they are dropped
     furthest = newest("storm");
     kill(now[random() % now.size()], SIGKILL);
   }

@@ -1,5 +1,5 @@
-// Training runs whose ranks are killed at random: the launch continues them, with the bits of an undisturbed run.
-// $MEGALITH_KILLS: number of kills (12); $MEGALITH_SEED: when.
+// Kills ranks of training runs at random. The launch must continue the runs, with the bits of an undisturbed run.
+// $MEGALITH_KILLS: number of kills (12); $MEGALITH_SEED: seed of the random times.
 #include <signal.h>
 
 #include <chrono>
@@ -29,7 +29,7 @@ TEST_F(LaunchedTraining, GoesOnThroughRandomKills) {
     ASSERT_TRUE(run.wait_until([&] { return (ranks = run.ranks()).size() == 4 && ranks != last; })) << k << run.err();
     last = ranks;
     const int before = saved("cut");
-    // Two of three kills are after a new checkpoint, the others at any time.
+    // Two of three kills come after a new checkpoint. The others come at any time.
     const bool waits = k % 3 != 2;
     ASSERT_TRUE(run.wait_until([&] { return !waits || saved("cut") > before; })) << k << run.err();
     std::this_thread::sleep_for(std::chrono::microseconds(random() % (waits ? 30000 : 400000)));
@@ -63,7 +63,7 @@ TEST_F(LaunchedTraining, SavesAndLeavesWhenItIsToldTo) {
   EXPECT_FALSE(fs::exists(*this / "told/megalith.lock"));
 }
 
-// Two pods of a PyTorchJob, with two ranks each. Its RANK and WORLD_SIZE count pods.
+// Two pods of a PyTorchJob have two ranks each. The RANK and WORLD_SIZE of a PyTorchJob count pods.
 TEST_F(LaunchedTraining, RunsInPodsOfAPyTorchJob) {
   const Listener held = hold_port("127.0.0.1");
   const auto pod = [&](const char* rank) {

@@ -1,4 +1,5 @@
-// The shares of values that casts lose: of a run under several layouts, and their names.
+// Tests of the shares of values that casts to codes lose, by saturation and underflow: under several layouts, and by
+// metric name.
 #include "observe/cast_values.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@
 namespace megalith {
 namespace {
 
-// Multiplies the first channel of the first norm's results.
+// Multiplies the first channel of the first norm's output by `by`.
 void scale_channel(const PlannedStep& step, Interpreter& device, float by) {
   for (const Parameter& p : step.parameters)
     if (p.name.find("layers.0.") != p.name.npos && p.name.find("norm") != p.name.npos && p.name.ends_with("weight")) {
@@ -33,7 +34,7 @@ void scale_channel(const PlannedStep& step, Interpreter& device, float by) {
   FAIL() << "no norm";
 }
 
-// The casts of a step: of all pipeline stages, by a rank of each.
+// The casts of a step in all pipeline stages. One rank of each stage gives them.
 std::vector<CastLoss> casts_of(int n, const std::string& flags, float first_channel = 1) {
   const Options o = options_for(n, "--bf16 --prometheus-port 0 --global-batch-size 8 " + flags);
   std::map<int, std::vector<CastLoss>> of_stage;
@@ -54,7 +55,7 @@ std::vector<CastLoss> casts_of(int n, const std::string& flags, float first_chan
     const std::vector<CastLoss> casts = trainer.finish_step(state).casts;
     const std::lock_guard lock(mutex);
     const auto [it, is_first] = of_stage.try_emplace(stage, casts);
-    for (size_t k = 0; k < casts.size() && !is_first; ++k) {  // all ranks of a stage know the sums
+    for (size_t k = 0; k < casts.size() && !is_first; ++k) {  // all ranks of a stage have the sums
       EXPECT_EQ(it->second.at(k).saturated, casts[k].saturated) << casts[k].layer;
       EXPECT_EQ(it->second.at(k).underflow, casts[k].underflow) << casts[k].layer;
       EXPECT_EQ(it->second.at(k).values, casts[k].values) << casts[k].layer;
@@ -73,8 +74,8 @@ const CastLoss* same_tensor(std::span<const CastLoss> casts, const CastLoss& as)
 
 }  // namespace
 
-// Each activation and gradient counts once under every layout. Weights count once a micro-batch of a rank, and lose the
-// same share. (Ranks round sums differently, so those of others differ.)
+// Under every layout each activation and gradient counts once. Weights count once per micro-batch of a rank, and lose
+// the same share. Layouts with other ranks lose a different share, because ranks round sums differently.
 TEST(CastValues, every_value_counts_once) {
   for (const char* recipe : {"--fp8-recipe tensorwise", "--fp8-amax-history-len 2"}) {
     const std::string fp8 = std::string("--fp8-format hybrid --num-layers 4 ") + recipe;
@@ -101,8 +102,8 @@ TEST(CastValues, every_value_counts_once) {
   }
 }
 
-// One channel of the first norm is 4096 times as large. By the scale of the whole tensor, 448 / (4096 * 3.2), values of
-// a normal distribution below 0.029 vanish: 2.3%. That is the input of q, k and v, a third of a layer's x.
+// One channel of the first norm is 4096 times as large. The tensor's scale is 448 / (4096 * 3.2). With it, values of a
+// normal distribution below 0.029 become 0: 2.3%. They are in the input of q, k and v, a third of a layer's x.
 TEST(CastValues, an_outlier_is_told) {
   const auto share = [](const char* flags, float channel) {
     for (const NamedValue& v : cast_values(casts_of(1, flags, channel)))
@@ -131,12 +132,12 @@ TEST(CastValues, have_names_by_kind_and_layer) {
   EXPECT_EQ(value("fp8_underflow_dy"), 0.8);
   EXPECT_EQ(value("fp8_saturated_x_layer_0"), 4 / 20.0);
   EXPECT_EQ(value("fp8_saturated_x_layer_12"), 0);
-  EXPECT_EQ(value("fp8_underflow_dy_layer_0"), -1);  // outside the layers
+  EXPECT_EQ(value("fp8_underflow_dy_layer_0"), -1);  // not in a decoder layer
   EXPECT_EQ(told.size(), 2u * (1 + 2 + 2));
   EXPECT_TRUE(cast_values({}).empty());
 }
 
-// Without sinks the casts do not count.
+// Casts are counted only if some sink records the counts.
 TEST(CastValues, are_counted_where_something_keeps_them) {
   const auto backend = make_cpu_backend();
   const auto counted = [&](const std::string& flags) {

@@ -1,4 +1,4 @@
-// The dashboard and the rules compared with the scrape of a real training run: every series that they use exists.
+// Compares the dashboard and the rules with the scrape of a real training run. Every series that they use must exist.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ namespace {
 
 std::string shared(const std::string& name) { return read_file(std::string(kSourceDir) + "/share/megalith/" + name); }
 
-// Of all panels, with the variables as "all".
+// The queries of all panels, with each variable set to "all".
 std::vector<std::string> dashboard_queries() {
   std::vector<std::string> queries;
   const auto dashboard = nlohmann::json::parse(shared("grafana-dashboard.json"));
@@ -47,7 +47,7 @@ class AnyGpu final : public GpuSignals {
   }
 };
 
-// The scrape at the end of a short run of two data-parallel ranks; "" without an endpoint.
+// The scrape at the end of a short run of two data-parallel ranks. Empty if the build has no endpoint.
 std::string scrape_of_a_run() {
   const std::unique_ptr<Endpoint> endpoint = endpoint_of_a_run();
   if (!endpoint) return {};
@@ -89,12 +89,12 @@ TEST(Dashboard, AsksForWhatARunTells) {
   }
   EXPECT_EQ(value_of(scrape, "megalith_iteration{"), 10);
   EXPECT_EQ(value_of(scrape, "megalith_checkpoint_last_iteration{"), 10);
-  EXPECT_GE(value_of(scrape, "nccl:allreduce_seconds_count{"), 10);  // one per step at least
+  EXPECT_GE(value_of(scrape, "nccl:allreduce_seconds_count{"), 10);  // at least one per step
   EXPECT_GT(value_of(scrape, "nccl:allreduce_seconds_sum{"), 0);
-  EXPECT_NE(scrape.find("rank=\"1\""), std::string::npos);  // of --log-straggler
+  EXPECT_NE(scrape.find("rank=\"1\""), std::string::npos);  // from --log-straggler
 }
 
-// The exported memory of phases equals the plan's, to the byte (tests/train/phase_memory_test.cpp runs it).
+// The exported memory of phases must equal the plan's, to the byte (tests/train/phase_memory_test.cpp runs it).
 TEST(Dashboard, ShowsThePlansPeaks) {
   std::unique_ptr<Endpoint> endpoint = endpoint_of_a_run();
   if (!endpoint) GTEST_SKIP() << "this build has no prometheus-cpp";
@@ -119,7 +119,7 @@ TEST(Dashboard, ShowsThePlansPeaks) {
   EXPECT_LE(std::max({plan.forward, plan.backward, plan.update}), arena);
 }
 
-// As expressions of recording rules.
+// promtool checks the queries as expressions of recording rules.
 TEST(Dashboard, AsksInPromQL) {
   const std::string promtool = prometheus_tool("promtool");
   if (promtool.empty()) GTEST_SKIP() << "needs promtool (scripts/install-prometheus)";

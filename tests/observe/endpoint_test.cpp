@@ -1,4 +1,4 @@
-// The endpoint as a scraper sees it. Skipped in a build without prometheus-cpp.
+// Tests of the endpoint with HTTP requests like a scraper's. Skipped if the build has no prometheus-cpp.
 #include "observe/endpoint.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace megalith {
 namespace {
 
-// nullptr: this build has none.
+// An open endpoint, or nullptr if this build has none.
 std::unique_ptr<Endpoint> opened(const Labels& labels = {}, int port = 0) {
   try {
     return listen_at({"127.0.0.1", port, labels});
@@ -48,7 +48,7 @@ TEST_F(EndpointTest, TellsWhatIsSetByBothNames) {
         "# TYPE megatron:grad_norm gauge", "megatron:loss{job_name=\"a\",run_id=\"7\"} Nan",
         "megatron:tokens_total{job_name=\"a\",run_id=\"7\"} 7", "# TYPE megatron_tokens_total counter"})
     EXPECT_NE(all.find("\n" + std::string(line) + "\n"), std::string::npos) << line << "\n" << all;
-  EXPECT_EQ(all.find("learning_rate"), std::string::npos);  // not set by anyone
+  EXPECT_EQ(all.find("learning_rate"), std::string::npos);  // nothing has set this series
 }
 
 TEST_F(EndpointTest, HasLabelsAndForgetsThem) {
@@ -80,7 +80,7 @@ TEST_F(EndpointTest, SaysWhetherTheRunIsWell) {
   EXPECT_EQ(http_get(endpoint_->port(), "/other").substr(0, 12), "HTTP/1.1 404");
 }
 
-// Two clients that never finish their request must not block other clients.
+// Two clients never finish their request. They must not block other clients.
 TEST_F(EndpointTest, AnswersBesideSlowReaders) {
   const SlowReader a(endpoint_->port()), b(endpoint_->port());
   endpoint_->set("megalith_iteration", 3);

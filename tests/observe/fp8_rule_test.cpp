@@ -1,4 +1,5 @@
-// The users' fp8 rule in a live Prometheus that scrapes a real run: it does not fire until faults are injected.
+// A live Prometheus scrapes a real run and evaluates the users' fp8 rule. The rule must fire only after faults are
+// injected.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -19,11 +20,11 @@
 namespace megalith {
 namespace {
 
-constexpr int kFirst = 120, kSteps = 60;  // with faults
+constexpr int kFirst = 120, kSteps = 60;  // the iterations with faults
 
-// An exponent bit of two layers' weights flips before each step, up in one layer and down in the other. So values are
-// 256 times what the scales allow, alternately in the two layers. Steps are slow, so that several scrapes see the run
-// before the faults, and the condition lasts until the rule can fire.
+// Before each step an exponent bit of two layers' weights flips, up in one layer and down in the other. So the values
+// of one layer, alternately, are 256 times what its scales allow. Steps are slow, so that several scrapes see the run
+// before the faults. The condition lasts until the rule can fire.
 std::string faults() {
   std::string text = fmt::format("--inject-allowed --inject slow@0:20:10:steps={} slow@0:{}:100:steps={}", kFirst - 20,
                                  kFirst, kSteps);
@@ -55,13 +56,13 @@ TEST(Rules, Fp8FiresOnFaultsInARealRun) {
                                 "--fp8-margin 2 --prometheus-port 0 " +
                                     faults());
   testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();  // it reports the spikes
+  testing::internal::CaptureStderr();  // the run prints the spikes on stderr
   std::thread training([&] {
     const auto backend = make_cpu_backend();
     const auto ranks = join(Place{});
     TrainingRun(o, *backend, *ranks, open_run(o, *backend, *ranks), endpoint.get()).train();
   });
-  double highest = 0, fired_at = 0;  // the ratio while the run is normal; iteration
+  double highest = 0, fired_at = 0;  // highest ratio before the faults; iteration at which the rule fired
   const double began = steady_seconds();
   for (; fired_at == 0 && steady_seconds() < began + 120; std::this_thread::sleep_for(std::chrono::milliseconds(300))) {
     const std::string scrape = http_get(endpoint->port(), "/metrics");

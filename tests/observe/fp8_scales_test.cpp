@@ -1,4 +1,4 @@
-// The reported values of delayed scaling compared with the state after each step.
+// Compares the reported values of delayed scaling with the state after each step.
 #include "observe/fp8_scales.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kScaledSteps = 5;
 
-// Statistics of a step's casts, from the states before and after it.
+// Checks the statistics of a step's casts against the states before and after it.
 void expect_health(const Fp8Health& health, const std::vector<std::vector<float>>& before,
                    const std::vector<std::vector<float>>& behind) {
   double nearest = 0, least = INFINITY, most = 0;
@@ -92,7 +92,7 @@ TEST(Fp8Scales, AreTheDevices) {
   }
 }
 
-// With the algorithm max, the fullest tensor is determined by the window's maximum.
+// With the algorithm max, the maximum of the amax window determines which tensor uses most of its range.
 TEST(Fp8Scales, ComeFromTheWindow) {
   const Options o = options_for(1,
                                 "--bf16 --fp8-format hybrid --prometheus-port 0 --fp8-amax-history-len 4 "
@@ -105,7 +105,7 @@ TEST(Fp8Scales, ComeFromTheWindow) {
   std::vector<double> amax(size_t(kTensorsOfLayer) * step.scales[0].names.size(), 1.0);
   EXPECT_EQ(scales.take(amax).threshold, 0);
   amax[0] = 8;
-  Fp8Health health = scales.take(amax);  // the scale has room for 2
+  Fp8Health health = scales.take(amax);  // the scale allows values up to 2
   EXPECT_EQ(health.amax, 8);
   EXPECT_EQ(health.threshold, 2);
   EXPECT_EQ(health.kinds.size(), size_t(kTensorsOfLayer * (1 + options_for(1, "").model.num_layers)));
@@ -114,7 +114,7 @@ TEST(Fp8Scales, ComeFromTheWindow) {
     const auto it = std::ranges::find_if(health.kinds, is);
     return it == health.kinds.end() ? Fp8Kind{} : *it;
   };
-  for (const i64 layer : {-1, 0}) EXPECT_EQ(kind("x", layer).fullest, 4) << layer;  // amax[0]: x of the first layer
+  for (const i64 layer : {-1, 0}) EXPECT_EQ(kind("x", layer).fullest, 4) << layer;  // amax[0]: of x in layer 0
   EXPECT_EQ(kind("x", 1).fullest, 0.5);
   const std::vector<NamedValue> told = fp8_values(health);
   const auto value = [&](const char* name) {
@@ -134,12 +134,12 @@ TEST(Fp8Scales, ComeFromTheWindow) {
     EXPECT_EQ(health.scale_min, 448 / 16.0);
   }
   amax[0] = 1e-9;
-  amax[1] = 0;  // was not cast
+  amax[1] = 0;  // this tensor was not cast
   health = scales.take(amax);
   EXPECT_EQ(kind("x", 0).fullest, 0.5);
 }
 
-// Without these metrics the plans are unchanged.
+// Without these metrics the plans do not change.
 TEST(Fp8Scales, AreToldWhereSomethingKeepsThem) {
   const auto backend = make_cpu_backend();
   const auto tells = [&](const std::string& flags) {

@@ -1,4 +1,4 @@
-// NVML's values, from a fake library of the tests.
+// Tests of the NVML values with a fake NVML library.
 #include "observe/gpu_signals.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(GpuSignals, AreToldAsSeries) {
                                              {"megalith_gpu_ecc_errors_total corrected", 7},
                                              {"megalith_gpu_ecc_errors_total uncorrected", 2},
                                              {"megalith_gpu_xid_last", 79}};
-  EXPECT_EQ(endpoint.values(), wanted);  // no temperature, and counters without duplicates
+  EXPECT_EQ(endpoint.values(), wanted);  // no temperature; each counter once
 }
 
 TEST(GpuSignals, AreAbsentWithoutTheLibraryOrTheGpu) {

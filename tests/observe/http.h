@@ -4,10 +4,10 @@
 
 namespace megalith {
 
-// The complete answer to GET `path`; empty: none.
+// The complete answer to GET `path`. Empty if there is no answer.
 std::string http_get(int port, const std::string& path);
 
-// Connects, sends half a request, and holds the connection until destroyed.
+// Connects, sends half a request, and keeps the connection open until its destructor.
 class SlowReader {
  public:
   explicit SlowReader(int port);
@@ -18,7 +18,7 @@ class SlowReader {
   int fd_;
 };
 
-// A port that is in use during the object's lifetime.
+// Occupies a port during the lifetime of the object.
 class TakenPort {
  public:
   TakenPort();

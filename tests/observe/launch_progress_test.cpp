@@ -1,4 +1,4 @@
-// What the agent of `megalith launch` hears of a run.
+// Tests of the messages that a run sends to the agent of `megalith launch`.
 #include "observe/sinks/launch_progress.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ std::string hear(const Socket& line) {
   return n < 0 ? "" : std::string(text, size_t(n));
 }
 
-// The end is no hang: the agent waits longer, as where memory is taken.
+// The end of a run may take long and is not a hang. So the run sends "settling", and the agent waits longer.
 TEST(LaunchProgress, TellsIterationsAndTheEnd) {
   int fds[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);

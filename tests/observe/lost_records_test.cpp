@@ -1,4 +1,4 @@
-// Runs that end early: all completed iterations are in all files, in order.
+// Tests of runs that end early. All files must have all completed iterations, in order.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -36,7 +36,7 @@ std::vector<i64> in_wandb(const fs::path& dir) {
   return iterations;
 }
 
-// The steps of the loss curve.
+// The steps of the loss curve in a TensorBoard file.
 std::vector<i64> in_tensorboard(const fs::path& dir) {
   std::vector<i64> steps;
   const std::string file = only_file(dir, "tfevents");
@@ -53,7 +53,7 @@ std::vector<i64> in_tensorboard(const fs::path& dir) {
   return steps;
 }
 
-// The last step of a run with a fault; 0: from its checkpoint.
+// `last`: the last step of a run with a fault; 0: take it from its checkpoint.
 void expect_all(const std::string& name, const std::string& flags, i64 last, const std::string& error) {
   const TempFolder folder("lost_" + name);
   const std::string dir = folder.path.string();
@@ -79,7 +79,7 @@ void expect_all(const std::string& name, const std::string& flags, i64 last, con
   EXPECT_EQ(in_metrics_file(folder.path), all);
   EXPECT_EQ(in_wandb(folder.path), all);
   EXPECT_EQ(in_tensorboard(folder.path), all);
-  // The exit code in the file: 0, or 1 if the run failed.
+  // The file has the exit code: 0, or 1 if the run failed.
   const std::string end = record_part(read_wandb(only_file(folder.path, ".wandb")).back(), 18);
   EXPECT_EQ(proto_fields(end).at(0).number, error.empty() ? 2 : 1) << name;
 }

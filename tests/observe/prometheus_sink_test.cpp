@@ -1,4 +1,4 @@
-// The series that a record sets, with a clock of the test.
+// Tests of the series that records set, with a simulated clock.
 #include "observe/sinks/prometheus.h"
 
 #include <gtest/gtest.h>
@@ -89,7 +89,7 @@ TEST_F(PrometheusSinkTest, CountsStepsThatDidNotCount) {
   EXPECT_EQ(of("megatron:nan_iterations_total"), 1);
 }
 
-// A record has the seconds of the process so far.
+// A record has the seconds since the start of the process.
 TEST_F(PrometheusSinkTest, CountsSpikesOnce) {
   EXPECT_EQ(of("megatron:loss_spikes_total"), 0);
   const auto spiky = [&](std::vector<Given> given) {
@@ -114,7 +114,7 @@ TEST_F(PrometheusSinkTest, TellsPhases) {
   EXPECT_FALSE(endpoint_.values.contains("megalith_phase_seconds phase=param_gather")) << "it has none";
 }
 
-// The largest norm is exported for 10 minutes, then the largest later one.
+// The largest norm stays exported for 10 minutes. Then the largest later one replaces it.
 TEST_F(PrometheusSinkTest, KeepsThePeakOfTheNorm) {
   step(1, 0, 3), step(1, 0, 50), step(1, 0, 4), step(1, 0, NAN);
   EXPECT_EQ(of("megatron:grad_norm_peak"), 50);
@@ -126,7 +126,7 @@ TEST_F(PrometheusSinkTest, KeepsThePeakOfTheNorm) {
   EXPECT_EQ(of("megatron:grad_norm_peak"), 2);
 }
 
-// The ledger sums to the wall time; the series have its seconds.
+// The ledger's seconds sum to the wall time. The series have the ledger's seconds.
 TEST_F(PrometheusSinkTest, StatesHaveTheLedgersTime) {
   const auto ledger_says = [&](std::vector<NamedValue> times) {
     Record r = record_of({{"iteration_time", 1}});

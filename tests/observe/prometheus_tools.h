@@ -1,4 +1,4 @@
-// Finds Prometheus and promtool: in $MEGALITH_PROMETHEUS, scripts/install-prometheus's folder, or in PATH.
+// Finds Prometheus and promtool in $MEGALITH_PROMETHEUS, in the folder of scripts/install-prometheus, or in PATH.
 #pragma once
 #include <sys/types.h>
 
@@ -12,16 +12,16 @@
 
 namespace megalith {
 
-std::string prometheus_tool(const std::string& name);  // its path; "": not found
+std::string prometheus_tool(const std::string& name);  // its path; empty: not found
 
 struct ToolRan {
   int status = -1;
   std::string text;
 };
-// Runs a shell command; returns stdout and stderr.
+// Runs a shell command. Returns its stdout and stderr.
 ToolRan run_shell(const std::string& command);
 
-// A process that is killed with this object.
+// A process that the destructor kills.
 class Started {
  public:
   Started(const std::vector<std::string>& words, const std::string& log);
@@ -37,7 +37,7 @@ int free_port();
 // An endpoint of a run on a free port of this host; nullptr in a build without prometheus-cpp.
 std::unique_ptr<Endpoint> endpoint_of_a_run();
 
-// A Prometheus that scrapes an endpoint each second and evaluates these rules. Its files are in `dir`.
+// A Prometheus that scrapes an endpoint each second and evaluates these rules. `dir` has its files.
 class LivePrometheus {
  public:
   LivePrometheus(const std::string& program, const std::string& dir, const std::string& rules, int scraped_port);
@@ -50,7 +50,7 @@ class LivePrometheus {
   std::optional<Started> server_;
 };
 
-// The names of a live Prometheus's alerts in a state such as "firing".
+// The names of the alerts of a live Prometheus that are in this state, such as "firing".
 std::set<std::string> alerts(int port, const std::string& state);
 
 // Replaces the hours in rules by seconds.

@@ -1,4 +1,4 @@
-// SAVE/ranks.jsonl, and the numbers of GPUs in it.
+// Tests of SAVE/ranks.jsonl, and of the GPU numbers in it.
 #include "observe/sinks/ranks_file.h"
 
 #include <gtest/gtest.h>

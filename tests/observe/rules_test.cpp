@@ -1,4 +1,4 @@
-// The alert rules with promtool, and all five of the users' rules in a live Prometheus.
+// Tests of the alert rules with promtool, and of the users' five rules in a live Prometheus.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace {
 std::string source(const std::string& path) { return std::string(kSourceDir) + "/" + path; }
 const std::string kRules = "share/megalith/prometheus-rules.yml";
 
-// The file has them unchanged.
+// The rules file must contain the users' rules unchanged.
 TEST(Rules, HoldTheUsersFive) {
   const std::string all = read_file(source(kRules)), users = read_file(source("tests/observe/users_rules.yml"));
   ASSERT_EQ(std::ranges::count(users, '\n'), 38);
@@ -45,7 +45,7 @@ TEST(Rules, FireAsPromtoolTriesThem) {
   EXPECT_EQ(tried.status, 0) << tried.text;
 }
 
-// A run that is normal for `until` seconds, and worse after that.
+// Feeds an endpoint: normal values for `until` seconds, then bad values.
 class Feeder {
  public:
   Feeder(Endpoint& to, double until)
@@ -86,7 +86,7 @@ TEST(Rules, UsersFiveFireInALivePrometheus) {
   for (; firing != all && steady_seconds() < began + 90; std::this_thread::sleep_for(std::chrono::milliseconds(500))) {
     const std::set<std::string> now = alerts(server.port(), "firing");
     firing.insert(now.begin(), now.end());
-    if (steady_seconds() < began + 12) EXPECT_TRUE(now.empty()) << *now.begin();  // all is normal
+    if (steady_seconds() < began + 12) EXPECT_TRUE(now.empty()) << *now.begin();  // the values are still normal
   }
   EXPECT_EQ(firing, all) << server.log();
 }

@@ -1,4 +1,4 @@
-// Sinks on their own thread: no record is lost, the order is kept, and nothing stops the run.
+// Tests of sinks on their own thread. No record is lost, the order is kept, and no sink stops the run.
 #include "observe/sink_thread.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct Seen {
   std::condition_variable changed;
   std::vector<i64> iterations;
   std::vector<std::thread::id> threads;
-  bool is_open = true;  // otherwise the sink is stuck
+  bool is_open = true;  // false: the sink is stuck
   int finished = 0;
 
   void open(bool on) {
@@ -81,7 +81,7 @@ TEST_F(SinkThreadTest, TakeAllInOrderOnTheirThread) {
   EXPECT_GT(thread->seconds(), 0);
 }
 
-// The files of a run that fails.
+// The run fails. Its files must have all queued records.
 TEST_F(SinkThreadTest, TakeWhatIsQueuedWhenTheRunGoesAway) {
   auto thread = begun();
   seen_->open(false);
@@ -99,7 +99,7 @@ TEST_F(SinkThreadTest, AreTakenWithoutBeingWoken) {
   EXPECT_EQ(iterations(), up_to(1));
 }
 
-// A slow sink that makes progress delays the run, as it would without a thread, and gets all records.
+// A slow sink that makes progress delays the run, as without a thread. It gets all records.
 TEST_F(SinkThreadTest, HoldTheRunUpWhereTheyAreSlow) {
   const auto thread = begun({.most = 2, .patience = 60});
   seen_->open(false);
@@ -107,7 +107,7 @@ TEST_F(SinkThreadTest, HoldTheRunUpWhereTheyAreSlow) {
   std::thread trains([&] {
     for (i64 i = 1; i <= 12; ++i) post(*thread, i), ++posted;
   });
-  while (posted < 3) std::this_thread::yield();  // one is in the sink
+  while (posted < 3) std::this_thread::yield();  // the sink holds one record
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(posted, 3);
   seen_->open(true);
@@ -117,12 +117,12 @@ TEST_F(SinkThreadTest, HoldTheRunUpWhereTheyAreSlow) {
   EXPECT_EQ(thread->dropped(), 0);
 }
 
-// A sink without progress does not delay the run: its dropped records are counted and reported.
+// A sink without progress does not delay the run. Its dropped records are counted and reported.
 TEST_F(SinkThreadTest, MissWhatComesWhileTheyAreStuck) {
   testing::internal::CaptureStderr();
   const auto thread = begun({.most = 2, .patience = 0.05});
   seen_->open(false);
-  for (i64 i = 1; i <= 9; ++i) post(*thread, i);  // it takes one, two wait, and the others are dropped
+  for (i64 i = 1; i <= 9; ++i) post(*thread, i);  // the sink holds one, two wait, and the others are dropped
   EXPECT_GE(thread->dropped(), 6);
   EXPECT_FALSE(thread->flush());
   const i64 dropped = thread->dropped();
@@ -140,7 +140,7 @@ TEST_F(SinkThreadTest, MissWhatComesWhileTheyAreStuck) {
   EXPECT_EQ(iterations().back(), 10);
 }
 
-// Finally it is abandoned, and the run ends.
+// The sink is stuck at the end of the run. The run abandons it and ends.
 TEST_F(SinkThreadTest, AreLeftWhereTheyAreStuckAtTheEnd) {
   testing::internal::CaptureStderr();
   auto thread = begun({.most = 8, .patience = 0.05, .last_patience = 0.05});
@@ -165,7 +165,7 @@ TEST_F(SinkThreadTest, WarnOnceOfASinkThatFails) {
   EXPECT_EQ(said, "warning: the test's sinks: thirteen: records are lost; the run continues\n");
 }
 
-// A sink's clock is the time at which the record was queued.
+// For a sink the time of a record is the time at which it was queued.
 TEST_F(SinkThreadTest, TellWhenItWas) {
   const auto thread = begun();
   const double before = steady_seconds();

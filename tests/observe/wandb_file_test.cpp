@@ -1,4 +1,4 @@
-// The file of a W&B run: byte by byte as from W&B's own writer, and read back by our own reader.
+// Tests of a W&B run's file. It must equal the bytes of W&B's own writer, and our own reader must read it.
 #include "observe/sinks/wandb_file.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(WandbFile, EqualsWhatWandbWrites) {
 
 WandbItems filler(i64 i) { return {{"x", wandb_json(std::string(size_t(32700 + i), 'a'))}}; }
 
-// Records that end at every position around the end of a block.
+// Records end at every position around the end of a block.
 TEST(WandbFile, CutsRecordsIntoBlocksAsWandbDoes) {
   const TempFolder folder("wandb_edges");
   WandbFile file(folder.path / "run.wandb");
@@ -57,7 +57,7 @@ TEST(WandbFile, CutsRecordsIntoBlocksAsWandbDoes) {
   EXPECT_EQ(md5_hex(read_file(file.path())), vectors()["edges"].get<std::string>());
 }
 
-// All records before a cut are complete.
+// A file is cut at every byte. All records before the cut are complete.
 TEST(WandbFile, HoldsWholeRecordsBeforeACut) {
   const TempFolder folder("wandb_cut");
   WandbFile file(folder.path / "run.wandb");
@@ -70,7 +70,7 @@ TEST(WandbFile, HoldsWholeRecordsBeforeACut) {
   ASSERT_GT(all.size(), 2u * 32768);
   for (size_t cut = 100; cut < all.size(); cut += 331) {
     const size_t whole = size_t(std::ranges::upper_bound(ends, cut) - ends.begin());
-    EXPECT_EQ(read_wandb(all.substr(0, cut)).size(), whole + 1) << cut;  // and the header
+    EXPECT_EQ(read_wandb(all.substr(0, cut)).size(), whole + 1) << cut;  // plus the header
   }
 }
 

@@ -1,4 +1,4 @@
-// A run's records as W&B's rows.
+// Tests of the W&B rows of a run's records.
 #include "observe/sinks/wandb.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(WandbAsked, TakesVariablesAndTheSaveDirectory) {
   EXPECT_FALSE(wandb_asked(options_with(""), variables({{"WANDB_MODE", "nonsense"}})).is_on());
   for (const auto& [name, value] : {std::pair("WANDB_MODE", "shared"), {"WANDB_RUN_ID", "../a"}})
     EXPECT_THROW(wandb_asked(o, variables({{name, value}})), Error) << name;
-  EXPECT_THROW(wandb_asked(options_with("--wandb-project p"), variables({})), Error);  // no place
+  EXPECT_THROW(wandb_asked(options_with("--wandb-project p"), variables({})), Error);  // no directory to write to
 }
 
 struct Row {
@@ -87,7 +87,7 @@ class WandbTest : public ::testing::Test {
   double now_ = 1700000000;
 };
 
-// A step's evaluation is in the step's row, because W&B accepts one row per step.
+// W&B accepts one row per step. So the row of a step has its evaluation too.
 TEST_F(WandbTest, WritesARowAStep) {
   const auto sink = begun("--log-validation-ppl-to-tensorboard --log-timers-to-tensorboard");
   sink->take(step_of(1, 2.5));

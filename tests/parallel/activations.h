@@ -1,10 +1,11 @@
-// Activations in the host's memory (--fine-grained-activation-offloading), held against the same run without.
+// Compares runs with activations in host memory (--fine-grained-activation-offloading) with the same runs without the
+// flag.
 #pragma once
 #include "tests/parallel/hall.h"
 
 namespace megalith::parity {
 
-// How many layouts' runs differ in a bit, of the state or of a checkpoint.
+// Returns the number of runs whose state or checkpoint differs in any bit.
 int activations(const Hall& at);
 
 }  // namespace megalith::parity

@@ -4,8 +4,8 @@
 
 namespace megalith::parity {
 
-// With buckets of 4000 elements, so that there are several. The last run's steps stop counting: their loss is not
-// finite.
+// Buckets have 4000 elements, so that there are several. The loss of the last run becomes non-finite, so its later
+// steps are skipped.
 int ahead(const Hall& at) {
   const std::string plain = " --use-distributed-optimizer --ddp-bucket-size 4000";
   return compare_ways(at, {.name = "ahead",

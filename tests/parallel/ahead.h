@@ -1,10 +1,11 @@
-// New weights gathered beside the next forward (--overlap-param-gather), held against the same run without.
+// Compares runs that all-gather new weights during the next forward (--overlap-param-gather) with the same runs without
+// the flag.
 #pragma once
 #include "tests/parallel/hall.h"
 
 namespace megalith::parity {
 
-// How many layouts' runs differ in a bit, of the state or of a checkpoint.
+// Returns the number of runs whose state or checkpoint differs in any bit.
 int ahead(const Hall& at);
 
 }  // namespace megalith::parity

@@ -9,7 +9,7 @@ namespace megalith::parity {
 
 namespace {
 
-// One model; each of these is saved, and loaded under each other.
+// Layouts of one model. Each layout's checkpoint is loaded under each other layout.
 const char* const kSaved[] = {"tp1",
                               "tp2",
                               "tp4 sp",
@@ -22,8 +22,8 @@ const char* const kSaved[] = {"tp1",
                               "pp2-uneven tp2 cp2 distopt",
                               "cp2-a2a dp4"};
 
-// A mixture with all that one keeps: a dense layer, biases of routers, a shared expert, latents and a module of
-// multi-token prediction.
+// A mixture of experts with every kind of parameter: a dense layer, router biases, a shared expert, multi-head latent
+// attention, and a multi-token prediction module.
 constexpr const char* kMixture =
     "--micro-batch-size 1 --position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear "
     "--num-experts 8 "
@@ -56,8 +56,8 @@ std::vector<Layout> mixture_layouts() {
 
 }  // namespace
 
-// Each layout's checkpoint saved beside the training in Megatron's form too: the same bits as our own. Where all ranks
-// hold the same weights they share the writing evenly.
+// Saves a torch_dist checkpoint of each layout during training (--async-save). It must have the same bits as the native
+// checkpoint. If all ranks hold the same weights, each rank must write an equal share, within 5%.
 static int other_ways(const Hall& at, const std::vector<Layout>& all, const std::vector<std::string>& saved,
                       const std::string& common) {
   std::vector<Job> jobs;
@@ -86,8 +86,8 @@ static int other_ways(const Hall& at, const std::vector<Layout>& all, const std:
   return bad;
 }
 
-// In bf16, where main weights are what the weights lack of f32: each under the next. The bits only: another layout
-// rounds its sums in another way.
+// Loads each bf16 checkpoint under the next layout of the list. In bf16 the main weights hold the low bits that the
+// bf16 weights lack. Only saved bits are compared. Losses are not, because another layout rounds sums in another order.
 static int in_bf16(const Hall& at, const std::vector<Layout>& all, const std::string& common) {
   const auto saved = [&](size_t a) { return fmt::format("{}/bf16-{}", at.folder, a); };
   std::vector<Job> saves, loads;
@@ -114,7 +114,7 @@ static int in_bf16(const Hall& at, const std::vector<Layout>& all, const std::st
   return bad;
 }
 
-// Each saved, and loaded under each other; at least `least` pairs.
+// Saves under each layout and loads under each other layout. Fails if there are fewer than `least` pairs.
 static int every_pair(const Hall& at, const std::vector<Layout>& all, size_t least) {
   const std::string common = " --lr-decay-iters 4 --eval-iters 1 ";
   const auto saved = [&](size_t a) { return fmt::format("{}/saved-{}", at.folder, a); };

@@ -1,14 +1,13 @@
-// Checkpoints saved under one layout and loaded under another.
+// Tests of checkpoints that are saved under one layout and loaded under another.
 #pragma once
 #include "tests/parallel/hall.h"
 
 namespace megalith::parity {
 
-// Four steps with a checkpoint after the third; from that, under each other layout, a new checkpoint without a step
-// between, and the fourth step.
-// How many pairs and ways of saving are wrong.
+// Runs four steps under each layout, with a checkpoint after the third. Each other layout loads that checkpoint, saves
+// it again without a step, and runs the fourth step. Returns the number of pairs and ways of saving that are wrong.
 int checkpoints(const Hall& at);
-// The same of a mixture of experts, which ranks share otherwise than the rest of the model.
+// The same for a mixture of experts, whose experts are split over other ranks than the dense weights.
 int expert_checkpoints(const Hall& at);
 
 }  // namespace megalith::parity

@@ -34,7 +34,7 @@ int compare(const Hall& at, const std::vector<Layout>& all) {
   return bad;
 }
 
-// Rows are chosen on one rank, which takes a while, and told to the others.
+// Rank 0 chooses the rows, which takes some time, and sends them to the other ranks.
 int compare_matrix(const Hall& at, Kind kind, std::vector<Layout> more) {
   Matrix matrix;
   std::string names;
@@ -45,7 +45,7 @@ int compare_matrix(const Hall& at, Kind kind, std::vector<Layout> more) {
   const int bad = compare(at, more);
   at.say("pairs of values: {} covered, {} left out, {} that no layout on {} ranks can have", matrix.covered,
          matrix.left_out, matrix.impossible, at.ranks.size());
-  static constexpr size_t kLeast[] = {60, 60, 24, 24, 8};  // by Kind
+  static constexpr size_t kLeast[] = {60, 60, 24, 24, 8};  // indexed by Kind
   const size_t least = kLeast[size_t(kind)];
   check(more.size() >= least, "{} layouts: at least {} are wanted", more.size(), least);
   return bad;

@@ -1,13 +1,14 @@
-// Layouts against the runs on one rank that have the same numbers.
+// Compares each layout with its reference: the run that must have the same numbers, usually on one rank.
 #pragma once
 #include "tests/parallel/hall.h"
 #include "tests/parallel/layouts.h"
 
 namespace megalith::parity {
 
-// How many layouts differ from their references.
+// Returns the number of layouts that differ from their references.
 int compare(const Hall& at, const std::vector<Layout>& all);
-// The same of `more` and the first at.most_rows rows of a matrix: 60 together at the least, of encoders 24.
+// Compares `more` and the first at.most_rows rows of the matrix. Fails if there are fewer layouts than 60, 24 for BERT
+// and T5, or 8 for RETRO.
 int compare_matrix(const Hall& at, Kind kind, std::vector<Layout> more);
 
 }  // namespace megalith::parity

@@ -88,8 +88,8 @@ const std::vector<Dimension>& dense_dimensions() {
         {"gemma",
          "--position-embedding-type rope --geglu --normalization RMSNorm --disable-bias-linear --apply-layernorm-1p "
          "--scale-embedding"},
-        // With the usual seed a gradient is a difference of nearly equal numbers: rounding alone makes 1e-5 of its
-        // norm.
+        // With the usual seed a gradient is a difference of nearly equal numbers. Rounding alone changes its norm by
+        // 1e-5.
         {"olmo2",
          "--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear --qk-layernorm "
          "--qk-layernorm-across-heads --norm-block-output --seed 8"}}},

@@ -1,4 +1,4 @@
-// What the layouts of the matrices are made of.
+// The dimensions of the layout matrices, and their values.
 #pragma once
 #include <vector>
 
@@ -7,21 +7,22 @@ namespace megalith::parity {
 struct Word {
   const char* name;
   const char* flags;
-  int ranks = 1;  // the mesh grows by this factor
+  int ranks = 1;  // the number of ranks grows by this factor
 };
 struct Dimension {
-  bool model;  // one rank gets these flags too
+  bool model;  // the reference gets these flags too
   std::vector<Word> values;
 };
 
-// A new way to share the work is a new row. The first value of a dimension is what a layout has that does not name it.
+// To test a new kind of parallelism, add a row. If a layout does not name a dimension, it has the first value of that
+// dimension.
 const std::vector<Dimension>& dense_dimensions();
 const std::vector<Dimension>& expert_dimensions();
 const std::vector<Dimension>& bert_dimensions();
 const std::vector<Dimension>& t5_dimensions();
 const std::vector<Dimension>& retro_dimensions();
 
-// Dimensions of both: how data-parallel ranks add up gradients, and the samples of a micro-batch.
+// Dimensions of several tables: how data-parallel ranks sum gradients, and the samples of a micro-batch.
 Dimension sums_of_gradients();
 Dimension micro_batches();
 

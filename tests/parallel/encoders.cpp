@@ -7,12 +7,12 @@
 namespace megalith::parity {
 namespace {
 
-// One way to share the work at a time.
+// Layouts with one kind of parallelism each.
 const char* const kPlainBert[] = {"tp2 bert",     "tp2 sp bert",       "tp8 bert-post",   "cp2 bert",
                                   "cp4 bert-one", "cp2-a2a bert",      "dp2 bert",        "pp2 bert",
                                   "pp2-zb bert",  "pp2-vp2 bert-post", "dp4 distopt bert"};
 
-// One way to share the work at a time, and each way to cut the two stacks into stages.
+// Layouts with one kind of parallelism each, and with each way to divide encoder and decoder into stages.
 const char* const kPlainT5[] = {"tp2 t5-relative",
                                 "tp2 sp t5",
                                 "tp8 t5-v10",
@@ -48,7 +48,7 @@ const char* const kPlainT5[] = {"tp2 t5-relative",
                                 "pp2-vp2 dp2 distopt-overlap t5-relative",
                                 "pp2-vp2 dp4 overlap t5"};
 
-// One way to share the work at a time.
+// Layouts with one kind of parallelism each.
 const char* const kPlainRetro[] = {"tp2 retro",         "tp4 retro-llama",           "tp8 retro-no-norm",
                                    "dp2 retro",         "dp4 distopt retro",         "dp8 distopt-overlap retro",
                                    "dp2 overlap retro", "tp2 dp2 retro encoder-drop"};

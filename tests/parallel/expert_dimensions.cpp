@@ -1,4 +1,5 @@
-// Mixtures of experts, latent attention and further tokens. Losses that balance experts are large enough to be seen.
+// Mixtures of experts, multi-head latent attention and multi-token prediction. The coefficients of balancing losses are
+// large enough to have a visible effect.
 #include "tests/parallel/dimensions.h"
 
 namespace megalith::parity {

@@ -6,7 +6,7 @@ namespace megalith::parity {
 
 namespace {
 
-// One way to share the work at a time.
+// Layouts with one kind of parallelism each.
 const char* const kPlainExperts[] = {
     "dp2 ep2 eight",   "dp4 ep4 many",       "dp8 ep8 eight",           "dp4 ep2 distopt half",
     "tp2 eight",       "tp2 etp1 ep2 eight", "tp2 dp2 etp2 ep2 narrow", "dp2 etp2 few",
@@ -15,7 +15,8 @@ const char* const kPlainExperts[] = {
     "pp4-zb mtp1 few", "tp2 mla eight",
 };
 
-// A capacity is of the tokens that a rank has: against as many ranks of tp and cp, which share out nothing else.
+// The expert capacity depends on the tokens of one rank. So the reference has the same sizes of tp and cp, and no other
+// parallelism.
 struct SameTokens {
   const char *layout, *reference;
 };

@@ -24,12 +24,12 @@ std::string& dataset() {
   return prefix;
 }
 
-// Where the neighbours of the dataset are, for models that read some.
+// The RETRO project with the neighbours of the dataset's samples.
 std::string project() { return dataset() + "-neighbors"; }
 
 bool has(const std::string& flags, const char* part) { return flags.find(part) != flags.npos; }
 
-// The words of a run on the dataset, or on data made up.
+// The arguments of a run on the dataset, or on mock data.
 std::vector<std::string> words_of(const std::string& more) {
   std::istringstream in(kRun + (has(more, "--mock-data") ? " " : " --data-path " + dataset() + " ") + more);
   std::vector<std::string> words;
@@ -58,7 +58,7 @@ Options options_of(const std::string& more, int ranks) {
 
 void use_dataset(const std::string& prefix) { dataset() = prefix; }
 
-// Words that follow one another in a way that can be learned, in documents much shorter and some longer than a sample.
+// Token sequences that a model can learn. Most documents are much shorter than a sample; some are longer.
 void make_dataset(const std::string& prefix) {
   IndexedDatasetWriter writer(prefix, TokenType::uint16);
   std::mt19937 random(3);

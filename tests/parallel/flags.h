@@ -1,4 +1,4 @@
-// Command lines of the test's runs: a small model on a small dataset of short documents.
+// Command lines of the test's runs: a small model and a small dataset of short documents.
 #pragma once
 #include <string>
 
@@ -9,13 +9,13 @@ namespace megalith::parity {
 
 constexpr int kIterations = 10;
 
-// As the program reads a command line, with `more` behind the flags of the model that all runs share.
+// Parses a command line as the program does: the flags that all runs share, then `more`.
 Options options_of(const std::string& more, int ranks);
 
-// Writes the dataset under this prefix, and names it to options_of().
+// Writes the dataset under this prefix. Later calls of options_of() use it.
 void make_dataset(const std::string& prefix);
 void use_dataset(const std::string& prefix);
-// The project of neighbours of that dataset's samples. All ranks call it, and share the work.
+// Makes the RETRO project for the samples of that dataset. All ranks must call it, and they divide the work.
 void make_neighbors(Ranks& ranks);
 
 }  // namespace megalith::parity

@@ -1,4 +1,4 @@
-// Where the test's modes run: on all ranks, of which the first speaks.
+// The environment of a test mode: the ranks, a folder, and output from rank 0.
 #pragma once
 #include <fmt/core.h>
 
@@ -11,12 +11,12 @@
 
 namespace megalith::parity {
 
-constexpr double kTolerance = 1e-5;  // of losses and norms, relative
+constexpr double kTolerance = 1e-5;  // relative difference of losses and norms
 
 struct Hall {
   Ranks& ranks;
   std::string folder;
-  size_t most_rows = SIZE_MAX;  // of a matrix: its first rows have the most pairs of values
+  size_t most_rows = SIZE_MAX;  // of the matrix; the first rows have the most pairs of values
   bool is_short() const { return most_rows != SIZE_MAX; }
   template <class... A>
   void say(fmt::format_string<A...> text, A&&... args) const {

@@ -19,15 +19,16 @@ const char* const kLayouts[] = {
     "tp2 cp2 dp2 etp1 ep4 eight bias all-aux gated mtp1 mla distopt",
 };
 
-// So that gradients overflow every few steps.
+// With these flags gradients overflow every few steps.
 constexpr const char* kMoving = " --fp16 --initial-loss-scale 4194304 --loss-scale-window 1 --hysteresis 2";
 
-// A number is off by u = 2^-11 of itself at most. As golden-check counts, a logit has 15 roundings a layer of four
-// behind it, and five more: sqrt(65) u. A loss is a mean over 128 tokens, and 4.6 at first; norms go the way twice.
+// An f16 number has a relative error of at most u = 2^-11. As in golden-check, a logit has 15 roundings for each of
+// four layers and five more: sqrt(65) u. The loss is a mean over 128 tokens, initially 4.6. Gradient norms have these
+// roundings twice, in the forward and in the backward.
 constexpr double kLogits = 0x1p-11 * 8.1;
 const double kLoss = 4 * kLogits / std::sqrt(128.0), kNorm = 4 * kLogits;
 
-// Norms of steps that did not count are infinite.
+// The values of steps that were not skipped. Norms of skipped steps are infinite.
 std::vector<double> counted(const std::vector<double>& of, const std::vector<double>& skipped) {
   std::vector<double> out;
   for (size_t i = 0; i < std::min(of.size(), skipped.size()); ++i)
@@ -43,7 +44,7 @@ Distance distance_of_counted(Outcome a, Outcome b) {
   return distance(a, b);
 }
 
-// same_bits(), in which no NaN equals another.
+// Like same_bits(), but without the values of skipped steps, because no NaN equals another.
 bool runs_again(const Outcome& a, const Outcome& b) {
   return a.state == b.state && a.skipped == b.skipped && a.scales == b.scales && a.validation == b.validation &&
          counted(a.losses, a.skipped) == counted(b.losses, b.skipped);
@@ -65,7 +66,7 @@ int fp16(const Hall& at) {
     const Distance d = distance_of_counted(layout, one);
     const auto skips = std::ranges::count(one.skipped, 1);
     const bool same = runs_again(layout, outcomes[i + 1]);
-    // The terms of a mixture jump where a rounding sends a token to another expert.
+    // If rounding sends a token to another expert, the loss terms of a mixture change abruptly.
     const bool chooses = jobs[i].name.find(" eight ") != std::string::npos;
     const bool alike = layout.skipped == one.skipped && layout.scales == one.scales && skips >= 2 && skips <= 8;
     const bool good = same && alike && d.loss <= kLoss && (chooses || d.terms <= kNorm) && d.norm <= kNorm;

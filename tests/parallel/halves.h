@@ -1,10 +1,10 @@
-// Training in fp16 under layouts: its loss scale and skipped steps against those of one rank.
+// Training in fp16 under several layouts. The loss scale and the skipped steps must equal those of one rank.
 #pragma once
 #include "tests/parallel/hall.h"
 
 namespace megalith::parity {
 
-// How many layouts differ from one rank, or from themselves when run again.
+// Returns the number of layouts that differ from one rank, or from their own second run.
 int fp16(const Hall& at);
 
 }  // namespace megalith::parity

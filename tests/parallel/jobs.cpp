@@ -25,8 +25,8 @@ struct Seat {
   int job, first;
 };
 
-// Rows of ranks, filled from the largest job on: each rank's seats are in one order, so no two jobs wait for each
-// other.
+// Places jobs on ranks in rows, the largest jobs first. Every rank runs its jobs in the same order, so no two jobs wait
+// for each other.
 std::vector<Seat> seats(const std::vector<Job>& jobs, int ranks) {
   std::vector<int> order(jobs.size()), free_from(size_t(ranks), 0);
   std::iota(order.begin(), order.end(), 0);
@@ -60,7 +60,7 @@ json read_metrics(const std::string& path) {
           {"terms", terms},   {"scales", scales}, {"skipped", skipped}};
 }
 
-// What this rank can tell of its part in a job.
+// Runs this rank's part of a job. Returns its state hash and seconds; the job's rank 0 adds the metrics.
 json run_job(Ranks& ranks, const Job& job, int first, const std::string& metrics) {
   const auto began = std::chrono::steady_clock::now();
   Part part(ranks, first, job.size);

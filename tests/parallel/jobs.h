@@ -1,4 +1,4 @@
-// Trainings on parts of the ranks, several at once, and what they come to.
+// Training runs on subsets of the ranks, several at the same time, and their results.
 #pragma once
 #include <map>
 #include <string>
@@ -11,26 +11,26 @@ namespace megalith::parity {
 
 struct Job {
   std::string name;
-  std::string flags;    // all but those of options_of()
+  std::string flags;    // without the common flags of options_of()
   int size = 1;         // ranks
-  std::string fault{};  // a kind of relayout of which one is left out
+  std::string fault{};  // a kind of relayout; the run omits one of this kind
 };
 
-// By the metrics file that the run wrote.
+// The results of a run, from its metrics file.
 struct Outcome {
-  std::vector<double> losses, norms;                 // of each step
-  std::map<std::string, std::vector<double>> terms;  // the loss's other terms, by name
-  std::vector<double> scales, skipped;               // of each step: the loss scale, and 1 if it did not count
-  std::vector<double> validation;                    // of each evaluation
-  std::vector<u64> state;                            // of each rank: a hash of parameters and optimizer state
+  std::vector<double> losses, norms;                 // per step
+  std::map<std::string, std::vector<double>> terms;  // other terms of the loss, by name
+  std::vector<double> scales, skipped;               // per step: the loss scale, and 1 if it was skipped
+  std::vector<double> validation;                    // per evaluation
+  std::vector<u64> state;                            // per rank: a hash of parameters and optimizer state
   double seconds = 0;
 };
 
-// All ranks call it. Jobs are packed side by side onto the ranks. On every rank the outcomes of all.
+// Runs all jobs, several side by side. All ranks must call it. Each rank gets the outcomes of all jobs.
 std::vector<Outcome> run_jobs(Ranks& ranks, const std::vector<Job>& jobs, const std::string& folder);
 
-// The largest relative distance of losses, of their other terms, of gradient norms and of validation losses; infinite
-// where one is missing or not finite.
+// The largest relative difference of losses, of other loss terms, of gradient norms and of validation losses. It is
+// infinite if a value is missing or not finite.
 struct Distance {
   double loss = 0, terms = 0, norm = 0, validation = 0;
   double worst() const;

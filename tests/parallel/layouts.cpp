@@ -16,7 +16,7 @@ namespace megalith::parity {
 namespace {
 
 using Table = std::vector<Dimension>;
-using Row = std::vector<int>;  // a value of each dimension
+using Row = std::vector<int>;  // for each dimension the index of a value
 
 int ranks_of(const Table& table, const Row& row) {
   int ranks = 1;
@@ -26,14 +26,15 @@ int ranks_of(const Table& table, const Row& row) {
 
 bool has_words(const std::string& flags, const char* part) { return flags.find(part) != flags.npos; }
 
-// What depends on how samples lie in micro-batches: of a rank of dp, or of all of them.
+// True if results depend on how samples are divided into micro-batches. by_micro_batch: the micro-batches of one dp
+// rank. by_step: those of all dp ranks.
 bool by_micro_batch(const Layout& l) {
   return has_words(l.model, " aux_loss") || has_words(l.model, "capacity-factor");
 }
 bool by_step(const Layout& l) { return has_words(l.model, "global_aux_loss"); }
 
-// A capacity is of the tokens that a rank has, so with others than whole samples one rank has no such thing. Documents
-// that begin alike have tokens of equal weights, of which rounding chooses.
+// An expert capacity depends on the tokens of one rank. If ranks split samples, no run on one rank has the same
+// capacity. Documents with equal beginnings have tokens of equal weight, so rounding decides which tokens are dropped.
 bool is_comparable(const Layout& l) {
   const bool split = has_words(l.ranks, "tensor-model-parallel") || has_words(l.ranks, "context-parallel");
   const bool equal = has_words(l.model, "reset-attention-mask") && !has_words(l.model, "token-drop-policy position");
@@ -59,14 +60,15 @@ Layout layout_of(const Table& table, const Row& row) {
   return out;
 }
 
-// Asked of the program's own table: a warning is no obstacle, but for flags that have no effect.
+// Uses the program's own compatibility rules. A warning makes a layout invalid, because it says that a flag has no
+// effect. Two warnings are exceptions.
 bool is_allowed(const Layout& l, int most_ranks) {
   if (l.size < 2 || l.size > most_ranks || !is_comparable(l)) return false;
   try {
     const Options o = options_of(l.model + l.ranks, l.size);
     return std::ranges::none_of(o.notes, [](const std::string& n) {
       return n.starts_with("warning") && !has_words(n, "global_aux_loss has its coefficient") &&
-             !has_words(n, "--num-layers 4 and");  // a RETRO has more layers than the others
+             !has_words(n, "--num-layers 4 and");  // a RETRO model has more layers than other models
     });
   } catch (const Error&) {
     return false;
@@ -85,12 +87,13 @@ class Chooser {
           for (int y = 0; y < int(d[size_t(b)].values.size()); ++y) open_.insert({a, x, b, y});
   }
 
-  // Of some random rows around an open pair the allowed one with the most open pairs; nothing when no pair is left.
+  // Draws random rows that have an uncovered pair. Returns the allowed row with the most uncovered pairs, or nothing if
+  // no pair is left.
   std::optional<Layout> next() {
     constexpr int kDraws = 20000, kRefusals = 40;
     while (!open_.empty()) {
       const Pair pair = *open_.begin();
-      std::vector<std::pair<size_t, Row>> found;  // few enough ranks; with the open pairs
+      std::vector<std::pair<size_t, Row>> found;  // rows with few enough ranks, and their uncovered pairs
       for (int draw = 0; draw < kDraws && found.size() < kRefusals; ++draw) {
         Row row = random_row();
         row[size_t(pair[0])] = pair[1], row[size_t(pair[2])] = pair[3];
@@ -135,7 +138,7 @@ class Chooser {
   int covered_ = 0, impossible_ = 0;
 };
 
-// The row of these words; none where one is no value.
+// The row of these words, or nothing if a word is not a value of the table.
 std::optional<Row> row_of(const Table& table, const std::string& words) {
   Row row(table.size());
   std::istringstream in(words);
@@ -154,7 +157,7 @@ std::optional<Row> row_of(const Table& table, const std::string& words) {
 Matrix matrix_of_layouts(int most_ranks, Kind kind, size_t most_rows) {
   Matrix out;
   const Table* const tables[] = {&dense_dimensions(), &expert_dimensions(), &bert_dimensions(), &t5_dimensions(),
-                                 &retro_dimensions()};  // by Kind
+                                 &retro_dimensions()};  // indexed by Kind
   Chooser chooser(*tables[size_t(kind)], most_ranks);
   while (out.layouts.size() < most_rows) {
     auto layout = chooser.next();

@@ -1,23 +1,23 @@
-// parity MODE [ROWS], under mpirun: trains a small model under a matrix of layouts, in one set of processes, and holds
-// each against one rank.
+// parity MODE [ROWS], under mpirun: trains a small model under a matrix of layouts, in one set of processes.
+// It compares each layout with its reference, which usually runs on one rank.
 //   layouts   every layout of the matrix against one rank, at every step
-//   experts   the same for mixtures of experts, latent attention and further tokens
+//   experts   the same for mixtures of experts, multi-head latent attention and multi-token prediction
 //   bert      the same for BERT
 //   t5        the same for T5
 //   retro     the same for RETRO
 //   again     the same layout twice: the same bits
-//   ahead     new weights gathered beside the next forward: the same bits and checkpoints as without
-//   offload   the optimizer's state in the host's memory: the same bits and checkpoints as without
-//   activations  layers' values in the host's memory: the same bits and checkpoints as without
-//   beside    gradients reduced beside the backward, and at the end: the same bits
-//   bf16      gradients summed over the ranks in bf16, against f32: as near as rounding allows, and no nearer
-//   fp16      computed in fp16, with a loss scale that moves: the same steps skipped as on one rank
-//   mistakes  with one relayout left out, of each kind in turn: it must be noticed (with ROWS: each kind once)
+//   ahead     new weights are gathered during the next forward: the same bits and checkpoints as without
+//   offload   optimizer state in host memory: the same bits and checkpoints as without
+//   activations  activations in host memory: the same bits and checkpoints as without
+//   beside    gradients are reduced during the backward, or at its end: the same bits
+//   bf16      gradients are reduced in bf16: the difference from f32 is not zero, and within the rounding bound
+//   fp16      training in fp16 with a changing loss scale: the same steps are skipped as on one rank
+//   mistakes  the plan omits one relayout, of each kind in turn: the test must detect it (with ROWS: each kind once)
 //   checkpoints  saved under one layout and loaded under another: the same tensors, and the same next step
-//   expert-checkpoints  the same of a mixture of experts
-//   one       the layouts that follow, in the matrix's words, one an argument
-//   list      the matrix
-// ROWS: at most so many rows of the matrix, those with the most pairs of values. Left out: all.
+//   expert-checkpoints  the same for a mixture of experts
+//   one       the layouts in the arguments, each in the words of the matrix
+//   list      prints the matrix
+// ROWS: the number of matrix rows to run, those with the most pairs of values first. Default: all.
 #include <fmt/ranges.h>
 #include <omp.h>
 #include <unistd.h>
@@ -51,7 +51,8 @@ namespace {
 
 constexpr int kRanks = 8;
 
-// One way to share the work at a time, so that a fault is easy to place; beside the generated rows.
+// Layouts with one kind of parallelism each, so that a fault is easy to locate. They run in addition to the matrix
+// rows.
 const char* const kPlain[] = {"tp2 micro2",    "tp2 sp llama",        "tp8 groups2 llama", "cp2 micro2",
                               "cp4-a2a llama", "cp2-ring llama",      "cp8-ring",          "dp2 untied",
                               "dp4 distopt",   "dp4 distopt-overlap", "pp2 micro2",        "pp2-zb untied",
@@ -103,7 +104,7 @@ const char* const kBeside[] = {
 };
 const char* const kNarrow[] = {"dp4", "dp4 distopt-overlap llama", "cp2 dp2 overlap",
                                "tp2 dp2 pp2 sp distopt llama groups2", "pp2-vp2 dp2 overlap untied"};
-// Each with a good share of the kinds of relayouts that there are.
+// Layouts whose plans together contain most kinds of relayouts.
 const char* const kMistaken[] = {
     "tp2 cp2 dp2 sp distopt-overlap llama groups2 untied documents",
     "tp4 dp2 overlap gpt2 both-drop",
@@ -122,7 +123,7 @@ int layouts(const Hall& at) {
   return compare_matrix(at, Kind::dense, std::move(all));
 }
 
-// Neighbours are to have the same bits; how many pairs have not.
+// Compares jobs 2i and 2i + 1, which must have the same bits. Returns the number of pairs that differ.
 int compare_pairs(const Hall& at, const std::vector<Job>& jobs, const char* how) {
   const std::vector<Outcome> outcomes = run_jobs(at.ranks, jobs, at.folder);
   int bad = 0;
@@ -155,9 +156,9 @@ int beside(const Hall& at) {
   return compare_pairs(at, jobs, "beside and at the end");
 }
 
-// Each of n terms is rounded, and their sum: with u = 2^-9, half of bf16's epsilon, an error of u (sum of the terms'
-// norms + the sum's norm). Terms of one gradient do not point away from each other, so theirs are at most sqrt(n) times
-// the sum's.
+// Each of n terms is rounded, and so is their sum. With u = 2^-9, half of bf16's epsilon, the error is at most u (sum
+// of the terms' norms + norm of the sum). The terms of one gradient do not cancel, so the sum of their norms is at most
+// sqrt(n) times the norm of the sum.
 int bf16(const Hall& at) {
   constexpr double kRounding = 0x1p-9;
   std::vector<Job> jobs;
@@ -248,7 +249,7 @@ size_t rows_of(const std::string& word) {
   return std::stoul(word);
 }
 
-// `words`: of the mode `one` layouts, of the others nothing or ROWS.
+// `words`: the layouts for the mode `one`; ROWS or nothing for the other modes.
 int run(const std::string& mode, const std::vector<std::string>& words) {
   if (mode == "list") return list();
   const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });

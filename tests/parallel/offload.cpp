@@ -8,7 +8,8 @@
 
 namespace megalith::parity {
 
-// A sixteenth of these models' state is less than most of their matrices: they are cut, and small ones share windows.
+// A window is a sixteenth of the state, which is smaller than most matrices of these models. So windows cut large
+// matrices, and small ones share a window.
 int offload(const Hall& at) {
   const std::string other = " --optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d";
   const std::string ahead = " --overlap-grad-reduce --overlap-param-gather";

@@ -1,10 +1,10 @@
-// The optimizer's state in the host's memory (--optimizer-cpu-offload), held against the same run without.
+// Compares runs with optimizer state in host memory (--optimizer-cpu-offload) with the same runs without the flag.
 #pragma once
 #include "tests/parallel/hall.h"
 
 namespace megalith::parity {
 
-// How many layouts' runs differ in a bit, of the state or of a checkpoint.
+// Returns the number of runs whose state or checkpoint differs in any bit.
 int offload(const Hall& at);
 
 }  // namespace megalith::parity

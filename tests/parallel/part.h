@@ -1,4 +1,4 @@
-// Some neighbouring ranks as a run of their own.
+// Consecutive ranks that run as a separate job.
 #pragma once
 #include "comm/ranks.h"
 
@@ -6,7 +6,7 @@ namespace megalith::parity {
 
 class Part final : public Ranks {
  public:
-  // The ranks [first, first + size) of `all`, of which this process is one.
+  // The ranks [first, first + size) of `all`. This process must be one of them.
   Part(Ranks& all, int first, int size);
 
   const Place& place() const override { return place_; }

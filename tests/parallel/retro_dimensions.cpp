@@ -5,7 +5,7 @@ namespace megalith::parity {
 #define RETRO \
   "--architecture retro --retro-add-retriever --num-layers 6 --retro-chunk-length 4 --max-position-embeddings 16 "
 
-// Six layers: the last one attends to neighbours.
+// The model has six layers. The last one attends to neighbours.
 const std::vector<Dimension>& retro_dimensions() {
   static const std::vector<Dimension> all = {
       {false,

@@ -1,12 +1,13 @@
-// What two checkpoints have in common, and who wrote them.
+// Compares two checkpoints, and measures how evenly ranks wrote one.
 #pragma once
 #include <string>
 
 namespace megalith::parity {
 
-// How many tensors of two checkpoints, each of any format, differ in a bit, or are in one alone.
+// Returns the number of tensors that differ in any bit, or that only one checkpoint has. Each checkpoint may have any
+// format.
 int differing_tensors(const std::string& a, const std::string& b);
-// How much more than its share the busiest of the ranks has written, as a part of it.
+// Returns how much more than an equal share the busiest rank wrote, as a fraction of that share.
 double excess(const std::string& dir, int ranks);
 
 }  // namespace megalith::parity

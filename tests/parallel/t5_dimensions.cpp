@@ -6,7 +6,7 @@ namespace megalith::parity {
 #define RELATIVE \
   "--position-embedding-type relative --relative-attention-num-buckets 8 --relative-attention-max-distance 12 "
 
-// Four layers of the encoder and four of the decoder; their border is at and within stages.
+// The encoder and the decoder have four layers each. Their border is between two stages or inside one.
 const std::vector<Dimension>& t5_dimensions() {
   static const std::vector<Dimension> all = {
       {false,

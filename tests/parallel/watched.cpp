@@ -30,7 +30,7 @@ bool trains(const Program& p) {
   return !p.name.starts_with("evaluate") && !p.name.starts_with("take") && !p.name.starts_with("spread");
 }
 
-// Each rank keeps its own term, or its own block with zeros around it.
+// Replaces a transfer by its local part: each rank keeps its own term, or its own block padded with zeros.
 Transfer without_others(Transfer t) {
   switch (t) {
     case Transfer::reduce_scatter:
@@ -69,8 +69,9 @@ class WatchedInterpreter final : public test::WrappedInterpreter {
     for (const Leaf& leaf : plan_.leaves) {
       const bool stays =
           leaf.role == Role::parameter || leaf.role == Role::main_parameter || leaf.role == Role::optimizer;
-      if (!stays || leaf.bucket >= 0) continue;  // plans differ in the order of their leaves
-      // A rank's part of a bucket's weights in f32: only with its main weights on the host they are held twice.
+      if (!stays || leaf.bucket >= 0) continue;  // plans order the leaves of buckets differently
+      // A rank's f32 part of a bucket's weights. It exists only if the main weights are on the host, which then hold
+      // the same values.
       if (leaf.name.ends_with(".shard") && leaf.type.dtype == DType::f32) continue;
       const u64 name = XXH3_64bits(leaf.name.data(), leaf.name.size());
       const std::vector<float> joined = main_weights(leaf);
@@ -81,7 +82,7 @@ class WatchedInterpreter final : public test::WrappedInterpreter {
   }
 
  private:
-  // Of what weights lack of f32 the f32 weights: with those on the host they are kept as such.
+  // Joins bf16 weights with their low 16 bits to f32 weights. Main weights on the host are f32 already.
   std::vector<float> main_weights(const Leaf& leaf) {
     if (leaf.type.dtype != DType::u16) return {};
     const std::string weights = leaf.name.substr(0, leaf.name.size() - main_name("").size());

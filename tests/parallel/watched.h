@@ -1,4 +1,4 @@
-// The CPU backend, looked at: what state a run leaves, and what happens if one of its relayouts is left out.
+// A CPU backend that records the final state of a run, and can omit one of its relayouts.
 #pragma once
 #include <memory>
 
@@ -7,16 +7,16 @@
 namespace megalith::parity {
 
 struct Watch {
-  std::string fault;  // the kind of relayout of which one is left out; empty: none
-  u64 state = 0;      // of all parameters and the optimizer's state that this rank held at the end
-  int left_out = 0;   // instructions
+  std::string fault;  // the kind of relayout to omit once; empty: none
+  u64 state = 0;      // hash of the parameters and the optimizer's state of this rank at the end
+  int left_out = 0;   // number of omitted instructions
 };
 
-// `watch` is written while and after the interpreter lives.
+// Fills `watch` when it makes an interpreter and when it destroys one. `watch` must outlive them.
 std::unique_ptr<Backend> watched(std::unique_ptr<Backend> real, Watch& watch);
 
-// The kinds of relayouts of a plan's training programs, as "reduce_scatter over tp_kv tp_rep, backward, layer mlp":
-// numbers of layers left out.
+// The kinds of relayouts in a plan's training programs, such as "reduce_scatter over tp_kv tp_rep, backward, layer
+// mlp". The kinds have no layer numbers.
 std::vector<std::string> kinds_of_relayouts(const Plan& plan);
 
 }  // namespace megalith::parity

@@ -5,8 +5,8 @@
 
 namespace megalith::parity {
 
-// Of each run one this way and one that way, each saving in the middle; one that way goes on from what the first saved,
-// and so the other way round.
+// Runs each layout in both ways, with a checkpoint at iteration 5. Then each way resumes from the checkpoint of the
+// other.
 int compare_ways(const Hall& at, const Ways& ways) {
   std::vector<Job> whole, rests;
   const auto saved = [&](size_t i) { return fmt::format("{}/{}-{}", at.folder, ways.name, i); };
@@ -26,7 +26,8 @@ int compare_ways(const Hall& at, const Ways& ways) {
   for (size_t i = 0; i < whole.size(); i += 2) {
     const bool counts = whole[i].name.find("1e30") == std::string::npos;
     const bool same = counts ? same_bits(outcomes[i], outcomes[i + 1]) : outcomes[i].state == outcomes[i + 1].state;
-    // (The zeros between a bucket's members, which no checkpoint has, have other signs after a step at such a rate.)
+    // With a learning rate of 1e30 resumed state is not compared. The padding zeros in buckets are not in checkpoints,
+    // and their signs differ after a step.
     const bool resumes = !counts || (ends[i].state == outcomes[i].state && ends[i + 1].state == outcomes[i].state);
     int tensors = 0;
     for (const char* step : {"/iter_0000005", "/iter_0000010"})

@@ -1,19 +1,19 @@
-// Two ways of doing the same: runs of each, saved in the middle and gone on from by the other.
+// Compares two ways to do the same: runs of each way, and resumes from the checkpoint of the other way.
 #pragma once
 #include "tests/parallel/hall.h"
 
 namespace megalith::parity {
 
 struct Ways {
-  std::string name;          // of folders
-  std::string plain, other;  // flags
+  std::string name;          // prefix of folder names
+  std::string plain, other;  // flags of each way
   struct Run {
-    std::string layout, more;  // its words; flags of both ways
+    std::string layout, more;  // words of the layout; flags of both ways
   };
   std::vector<Run> runs;
 };
 
-// How many runs differ in a bit, of the state or of a checkpoint.
+// Returns the number of runs whose state or checkpoint differs in any bit.
 int compare_ways(const Hall& at, const Ways& ways);
 
 }  // namespace megalith::parity

@@ -1,4 +1,4 @@
-// The cost of moving activations to host memory and back, and the choice of activations by that cost.
+// Tests of the cost of moving activations to host memory and back, and of the choice of activations by that cost.
 #include "passes/bus_clock.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace megalith {
 
 namespace {
 
-// Each node takes a second; a transfer takes its bus time.
+// A clock on which each node takes a second, and a transfer takes its time on the bus.
 class NodesClock final : public sim::Clock {
  public:
   explicit NodesClock(double bus) : bus_(bus) {}
@@ -31,7 +31,7 @@ double waited(const Graph& g, double bus) {
 
 }  // namespace
 
-// If the bus is far too slow, the device waits, and only a few layers' values are in transfer at any time.
+// If the bus is far too slow, the device waits. At any time only a few layers' values are in transfer.
 TEST(BusClock, a_slow_bus_does_not_fill_the_arena) {
   Graph g = trained(llama(), 12);
   const i64 before = planned(g).programs[0].activation_bytes;
@@ -42,7 +42,7 @@ TEST(BusClock, a_slow_bus_does_not_fill_the_arena) {
   EXPECT_LE(planned(g).programs[0].activation_bytes, before - total(r) * 8 / 11);
 }
 
-// The wait that the clock predicts is the simulator's wait.
+// The predicted wait of the clock must equal the wait in the simulator.
 TEST(BusClock, the_simulator_sees_what_is_waited_for) {
   const std::vector<std::string> all = {"attn_norm", "core_attn", "mlp_norm", "mlp_act"};
   const Graph plain = trained(llama(), 12);
@@ -60,7 +60,7 @@ TEST(BusClock, the_simulator_sees_what_is_waited_for) {
   }
 }
 
-// Half of the layers' values are still in transfer at the end of the forward, so the device waits there.
+// At the end of the forward, values of half of the layers are still in transfer. So the device waits there.
 TEST(BusClock, half_of_the_layers_hold_nothing_up_before_the_end) {
   Graph g = trained(llama(), 12);
   OffloadSpec spec = of({"attn_norm", "core_attn", "mlp_norm", "mlp_act"});
@@ -88,7 +88,7 @@ TEST(BusClock, without_names_what_the_bus_carries_goes) {
   EXPECT_LT(all[1], all.back());
 }
 
-// A value of the last layer with a short wait is offloaded: recomputing it takes longer.
+// A value of the last layer has a short wait. It is offloaded, because its recomputation takes longer.
 TEST(BusClock, a_wait_has_its_price) {
   Graph g = trained(llama(), 6);
   OffloadSpec spec = of({});
@@ -98,7 +98,7 @@ TEST(BusClock, a_wait_has_its_price) {
   EXPECT_LT(r.wait, 1);
 }
 
-// A bus that is a fifth slower than the clock assumes causes no wait if the clock has reserve.
+// The bus is a fifth slower than the clock assumes. If the clock has reserve, that causes no wait.
 TEST(BusClock, the_clock_has_room_to_be_wrong) {
   Graph g = trained(llama(), 12);
   OffloadSpec spec = of({"attn_norm", "core_attn", "mlp_norm"});
@@ -116,7 +116,7 @@ TEST(BusClock, the_bus_is_for_what_is_dear) {
   Graph g = trained(llama(), 6);
   OffloadSpec spec = of({});
   spec.rates = bus(4);
-  spec.rates.launch = 1e-9, spec.rates.products = 1e3, spec.rates.bus = 300;  // products' time counts
+  spec.rates.launch = 1e-9, spec.rates.products = 1e3, spec.rates.bus = 300;  // so that the time of products counts
   const OffloadReport r = offload_activations(g, spec);
   ASSERT_FALSE(r.bytes.empty());
   EXPECT_FALSE(r.bytes.contains("mlp_fc1"));

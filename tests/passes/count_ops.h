@@ -5,7 +5,7 @@
 
 namespace megalith {
 
-// Nodes of an op for which `is` holds: a predicate of the op, or of the op and its node.
+// Counts the nodes of an op for which `is` is true. `is` is a predicate of the op, or of the op and its node.
 template <class T, class F>
 int count_ops(const Graph& g, F&& is) {
   int n = 0;

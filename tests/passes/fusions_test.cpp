@@ -1,4 +1,4 @@
-// The fusions on small models: the remaining nodes, and where a fusion is not allowed. tests/models verifies that
+// Tests of fusions on small models: the remaining nodes, and cases that must not be fused. tests/models verifies that
 // results do not change.
 #include <gtest/gtest.h>
 
@@ -53,8 +53,8 @@ Type f64_of(Shape shape) {
 
 }  // namespace
 
-// Forward: the two residual additions of a layer. Backward: two of the three gradients that are added before a
-// layer's norm.
+// In the forward, products compute the two residual additions of a layer. In the backward, they compute two of three
+// gradient additions before a layer's norm.
 TEST(Fusions, products_make_the_sums_of_a_llama) {
   const Graph g = training(llama(), kOne, {"mark-rows"}).g;
   EXPECT_EQ(added(g), 4 * kLayers);
@@ -68,7 +68,7 @@ TEST(Fusions, products_make_the_sums_of_a_gpt2) {
   EXPECT_EQ(biased(g), 6 * kLayers);
   EXPECT_EQ(added(g), 4 * kLayers);
   EXPECT_EQ(residual<LayerNormGrad>(g), 2 * kLayers);
-  EXPECT_EQ(count_ops<Add>(g), 1);  // the positions
+  EXPECT_EQ(count_ops<Add>(g), 1);  // the addition of positions
   EXPECT_EQ(count_ops<AddGrad>(g), 0);
   const int both = count_ops<Einsum>(g, [](const Einsum& e) { return e.plus && e.bias; });
   EXPECT_EQ(both, 2 * kLayers);
@@ -83,8 +83,8 @@ TEST(Fusions, each_can_be_left_out) {
   EXPECT_EQ(count_ops<MultiUpdate>(g) + count_ops<MultiSumSquares>(g), 0);
 }
 
-// If a reduction is between a row-parallel product and the addend, they are not fused: the partial product is not the
-// sum.
+// A row-parallel product gives a partial sum, which is reduced before the addend is added. So product and addition are
+// not fused.
 TEST(Fusions, partial_sums_are_reduced_before_anything_is_added) {
   const Graph g = training(gpt2(), kTwo).g;
   EXPECT_EQ(biased(g), 4 * kLayers);  // q, k, v and fc1: column-parallel
@@ -96,8 +96,8 @@ TEST(Fusions, partial_sums_are_reduced_before_anything_is_added) {
   EXPECT_EQ(count_ops<VocabMaxSums>(g), 0);
 }
 
-// The biases before each activation and, with the residual, before each norm except the first; also if ranks divide
-// heads and MLP.
+// The fusion covers the biases before each activation. With the residual, it covers those before each norm except the
+// first. It also works if ranks divide heads and MLP.
 TEST(Fusions, gradients_add_up_those_of_biases) {
   for (const Mesh& mesh : {kOne, kTwo}) {
     const Graph g = training(gpt2(), mesh).g, apart = training(gpt2(), mesh, {"fuse-bias-grad"}).g;
@@ -121,7 +121,7 @@ TEST(Fusions, the_logits_are_read_once) {
   }
 }
 
-// Without the gradient, or with a node between, the forward still reads them once.
+// The gradient is missing or another node is between. Then the forward still reads the logits once.
 TEST(Fusions, a_loss_whose_gradient_comes_later_is_read_twice) {
   const Graph apart = training(llama(), kOne, {"fuse-loss-grad"}).g;
   EXPECT_EQ(count_ops<VocabMaxSums>(apart), 1);
@@ -134,7 +134,7 @@ TEST(Fusions, a_loss_whose_gradient_comes_later_is_read_twice) {
   EXPECT_FALSE(fuse_loss_grad(g));
 }
 
-// The gradients of norms and biases: all that products do not accumulate.
+// The accumulated gradients are those of norms and biases, which products do not accumulate.
 TEST(Fusions, small_gradients_are_accumulated_together) {
   const Graph g = training(gpt2(), kOne).g, apart = training(gpt2(), kOne, {"multi-tensor"}).g;
   const auto gradients = [](const Graph& in) {
@@ -151,7 +151,7 @@ TEST(Fusions, small_gradients_are_accumulated_together) {
   EXPECT_GT(gradients(apart), 8 * kLayers);
 }
 
-// Gradients with another reader than the update, and large ones, are not fused.
+// A gradient is not fused if it is large, or if a node other than the update reads it.
 TEST(Fusions, accumulations_that_cannot_wait_stay) {
   Graph g;
   Builder b(g);
@@ -183,8 +183,8 @@ TEST(Fusions, the_update_is_one_node_for_all_parameters) {
   }
 }
 
-// For a table that is only looked up, on one rank. In a tied table all rows have gradients. A table with fewer rows
-// than tokens is read as a whole.
+// Rows are marked for a table that is only looked up, on one rank. In a tied table all rows have gradients. A table
+// with fewer rows than tokens is read as a whole.
 TEST(Fusions, rows_that_tokens_name_are_marked) {
   const auto marks = [](const auto& op) { return op.marks; };
   const auto all = [&](const Graph& g) {
@@ -206,7 +206,7 @@ TEST(Fusions, rows_that_tokens_name_are_marked) {
   EXPECT_EQ(all(training(narrow, kOne).g), one);
 }
 
-// Another reader of the gradient needs all of it.
+// If another node reads the gradient, it needs all rows.
 TEST(Fusions, gradients_that_others_read_have_no_marks) {
   Graph g = training(llama(), kOne, {"mark-rows", "multi-tensor", "hoist"}).g;
   for (const Node& n : g.nodes)
@@ -218,11 +218,11 @@ TEST(Fusions, gradients_that_others_read_have_no_marks) {
   EXPECT_FALSE(mark_rows(g));
 }
 
-// Squares that are reduced over the same ranks are added first, and reduced once.
+// Sums of squares with the same reduction are added first, and then reduced once.
 TEST(Fusions, squares_of_one_layout_move_between_ranks_together) {
   const Training t = training(gpt2(), kTwo);
   const int relayouts = count_ops<Relayout>(training(gpt2(), kTwo, {"multi-tensor"}).g) - count_ops<Relayout>(t.g);
-  EXPECT_EQ(count_ops<MultiSumSquares>(t.g), 2);  // split parameters, and parameters on every rank
+  EXPECT_EQ(count_ops<MultiSumSquares>(t.g), 2);  // one for split parameters, one for parameters on every rank
   EXPECT_GT(relayouts, 5);
   int squared = 0;
   for (const Node& n : t.g.nodes)

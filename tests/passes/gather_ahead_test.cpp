@@ -1,4 +1,4 @@
-// All-gathers of new weights during the forward: the positions of the transfers and their waits.
+// Tests of all-gathers of new weights during the forward: the positions of the transfers and of their waits.
 #include "passes/gather_ahead.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ struct BuiltStep {
   std::vector<Bucket> buckets;
 };
 
-// Built like a training step. Buckets of 300 elements: several per layer; the first parameter's gather is not
-// delayed.
+// Builds the graph of a training step. Buckets have 300 elements, so a layer has several. The gather of the first
+// parameter is not delayed.
 BuiltStep built(const ModelConfig& model, DType dtype, const std::set<std::string>& off = {}) {
   BuiltStep out;
   out.g.mesh = make_mesh({2, 1, 2, 1});
@@ -44,7 +44,7 @@ BuiltStep built(const ModelConfig& model, DType dtype, const std::set<std::strin
 
 bool of_first_alone(const Node& n) { return !is_carried_out(n.op, false); }
 
-// Index of the first reader of a bucket's first member.
+// The index of the first node that reads the first member of a bucket.
 int first_reader(const Graph& g, Value bucket) {
   for (int i = 0; i < int(g.nodes.size()); ++i)
     for (Value v : g.nodes[i].ins)
@@ -87,12 +87,12 @@ TEST(GatherAhead, begins_all_at_the_head_and_ends_each_where_it_is_read) {
       }
 }
 
-// The weights that the forward reads first are gathered in the update, which updates them first.
+// The update gathers the weights that the forward reads first. It updates them first.
 TEST(GatherAhead, the_update_gathers_the_first_bucket_alone) {
   const BuiltStep step = built(llama(), DType::bf16, {"multi-tensor"});
   const Bucket& bucket = *std::ranges::find(step.buckets, false, &Bucket::late);
   std::vector<std::string> gathered;
-  std::optional<bool> first_update;  // from the bucket that is gathered here
+  std::optional<bool> first_update;  // of the bucket that the update gathers
   for (const Node& n : step.g.nodes) {
     const auto* r = n.op.get_if<Relayout>();
     if (n.op.get_if<Update>() && !first_update) first_update = step.g.info(n.ins[0]).name == main_name(bucket.name);
@@ -117,7 +117,7 @@ TEST(GatherAhead, reading_a_weight_before_its_gather_ends_is_an_error) {
   }
 }
 
-// With the CPU's executor, on ranks that communicate.
+// Runs on ranks that communicate, with the CPU's executor.
 TEST(GatherAhead, later_micro_batches_gather_nothing) {
   Graph g;
   g.mesh = make_mesh({2, 1, 1, 1});

@@ -1,5 +1,5 @@
-// Values that the backward of a mixture would compute again are computed once if they are kept. tests/models verifies
-// that no bit changes.
+// The backward of a mixture would compute some values again. If they are kept, they are computed once. tests/models
+// verifies that no bit changes.
 #include <gtest/gtest.h>
 
 #include "models/gpt/gpt.h"
@@ -26,7 +26,7 @@ Graph mixture(const std::set<std::string>& off) {
   return g;
 }
 
-// Number of nodes that gather tokens for experts, and how many of them repeat a gather of the forward.
+// The number of nodes that gather tokens for experts, and the number that repeat a gather of the forward.
 struct Gathers {
   int all = 0, again = 0;
 };

@@ -1,4 +1,4 @@
-// The values that modules of the models keep for the backward.
+// Tests of the values that each module of the models keeps for the backward.
 #include "passes/kept_values.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace megalith {
 
 namespace {
 
-// Elements per layer and token; those of the last layer stay on the device.
+// Kept elements per layer and token. The last layer is excluded, because its values stay on the device.
 std::map<std::string, i64> kept_by_module(const ModelConfig& model) {
   constexpr i64 kRow = kTokens * 2, kLayers = 3;
   std::map<std::string, i64> out;
@@ -25,7 +25,7 @@ std::map<std::string, i64> kept_by_module(const ModelConfig& model) {
 
 }  // namespace
 
-// Attention keeps queries, keys, values and its result. Gradients recompute results of norms and activations.
+// Attention keeps queries, keys, values and its result. Gradients recompute the results of norms and activations.
 TEST(KeptValues, modules_keep_what_their_gradients_read) {
   const std::map<std::string, i64> of_gpt2 = {{"attn_norm", kHidden},
                                               {"core_attn", 4 * kHidden},
@@ -41,7 +41,7 @@ TEST(KeptValues, modules_keep_what_their_gradients_read) {
   EXPECT_EQ(kept_by_module(gemma), of_gated);
 }
 
-// The norm of each head of queries and keys belongs to the products' module, as in Megatron.
+// The norm of each query and key head belongs to the module of the projection, as in Megatron.
 TEST(KeptValues, norms_of_queries_and_keys_are_of_the_product) {
   ModelConfig qwen = llama();
   qwen.qk_layernorm = true;
@@ -50,7 +50,7 @@ TEST(KeptValues, norms_of_queries_and_keys_are_of_the_product) {
   EXPECT_EQ(kept_by_module(qwen), want);
 }
 
-// The products read the residual stream itself; each module's norm reads the output of its block.
+// The products read the residual stream itself. The norm of each module reads the output of its block.
 TEST(KeptValues, norms_behind_the_blocks_are_of_their_parts) {
   ModelConfig olmo2 = llama();
   olmo2.norm_block_output = olmo2.qk_layernorm = olmo2.qk_layernorm_across_heads = true;
@@ -60,7 +60,8 @@ TEST(KeptValues, norms_behind_the_blocks_are_of_their_parts) {
   EXPECT_EQ(kept_by_module(olmo2), want);
 }
 
-// Attention and the MLP read the same value: with two norms both keep it; with one norm it belongs to attention.
+// Attention and the MLP read the same value. With two norms both modules keep it. With one norm it belongs to
+// attention.
 TEST(KeptValues, parallel_parts_keep_one_value) {
   ModelConfig neox = gpt2(), falcon = gpt2();
   neox.parallel_residual = falcon.parallel_residual = falcon.parallel_shared_norm = true;

@@ -1,4 +1,4 @@
-// The graph of a training step of a small mixture of experts, and the simulated GPU's waits in it.
+// Builds the training step graph of a small mixture of experts, and measures waits on a simulated GPU.
 #pragma once
 #include "exec/sim/simulator.h"
 #include "models/gpt/gpt.h"
@@ -15,7 +15,7 @@ inline ModelConfig small_mixture() {
   c.moe.num_experts = 4, c.moe.ffn_hidden_size = 12;
   return c;
 }
-// Large enough that transfers take long.
+// A model that is large enough that transfers take long.
 inline ModelConfig wide_mixture() {
   ModelConfig c = small_mixture();
   c.hidden_size = 2048, c.num_attention_heads = c.num_query_groups = 16, c.kv_channels = 128;
@@ -37,7 +37,7 @@ inline Graph trained_mixture(const ModelConfig& model, const Mesh& mesh, const P
   return g;
 }
 
-// Time that a simulated GPU waits for transfers in a step of the model in bf16, with four expert-parallel ranks.
+// Seconds that a simulated GPU waits for transfers in a training step, in bf16 with four expert-parallel ranks.
 inline double seconds_waited(const ModelConfig& model, bool (*pass)(Graph&)) {
   const Mesh mesh = make_mesh({.dp = 4, .ep = 4});
   Graph g = trained_mixture(model, mesh, {}, DType::bf16);

@@ -1,4 +1,4 @@
-// Activations in host memory: the positions of transfers, and the reduction of device memory.
+// Tests of activations in host memory: the positions of transfers, and the saved device memory.
 #include "passes/offload_activations.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(OffloadActivations, each_value_is_stored_once_and_fetched_once) {
       spec.rates = bus(nodes);
       offload_activations(g, spec);
       verify(g);
-      std::map<Value, int> stored, fetched;  // by leaf
+      std::map<Value, int> stored, fetched;  // indices of transfers, by leaf
       for (int i : places<HostStore>(g)) {
         const Node& n = g.nodes[size_t(i)];
         EXPECT_TRUE(stored.emplace(n.ins[1], wait_for(g, i)).second) << print(g, n);
@@ -36,11 +36,12 @@ TEST(OffloadActivations, each_value_is_stored_once_and_fetched_once) {
       ASSERT_EQ(stored.size(), fetched.size());
       EXPECT_EQ(stored.size(), 3 * 5u);
       for (const auto& [leaf, wait] : stored) EXPECT_LT(wait, fetched.at(leaf));
-      origins_of_waits(planned(g));  // every started transfer has a wait
+      origins_of_waits(planned(g));  // the wait of every started transfer exists
     }
 }
 
-// Of twelve layers, all values of the modules leave the arena, except those of the last layer and those in transfer.
+// The model has twelve layers. All values of the modules leave the arena, except those of the last layer and those in
+// transfer.
 TEST(OffloadActivations, the_arena_loses_what_goes) {
   const std::vector<std::vector<std::string>> choices = {
       {"attn_norm", "core_attn", "mlp_norm"}, {"core_attn"}, {"attn_norm", "core_attn", "mlp_norm", "mlp_act"}};
@@ -68,7 +69,7 @@ TEST(OffloadActivations, a_fraction_takes_the_first_layers) {
 
 TEST(OffloadActivations, small_tensors_stay) {
   OffloadSpec spec = of({"core_attn"});
-  spec.config.min_tensor_size = 3 * kTokens * kHidden;  // q, k and v are one
+  spec.config.min_tensor_size = 3 * kTokens * kHidden;  // q, k and v are one value
   Graph g = trained(llama(), 3);
   EXPECT_EQ(total(offload_activations(g, spec)), 2 * 3 * kTokens * kHidden * 2);
   spec.config.min_tensor_size *= 100;
@@ -78,7 +79,7 @@ TEST(OffloadActivations, small_tensors_stay) {
   EXPECT_EQ(print(same), before);
 }
 
-// With recomputation the inputs of layers are kept and offloaded: more layers need no more arena.
+// With recomputation the layers' inputs are kept and offloaded. More layers then need no larger arena.
 TEST(OffloadActivations, beside_recomputation) {
   const RecomputeConfig full{RecomputeConfig::Granularity::full, RecomputeConfig::Method::uniform, 1, {}};
   constexpr i64 kInput = kTokens * kHidden * 2;
@@ -98,8 +99,8 @@ TEST(OffloadActivations, beside_recomputation) {
   EXPECT_LT(after, before - 16 * kInput);
 }
 
-// Forward and backward are separate programs, as in a pipeline. Each micro-batch in flight has its own host memory,
-// and the device keeps nothing that was offloaded.
+// Forward and backward are separate programs, as in a pipeline. Each micro-batch in flight has its own host memory. The
+// device keeps no offloaded value.
 TEST(OffloadActivations, programs_apart_keep_slots_on_the_host) {
   Graph g = trained(llama(), 3);
   OffloadSpec spec = of({"core_attn", "mlp_act"});

@@ -11,7 +11,7 @@
 
 namespace megalith {
 
-constexpr i64 kTokens = 8 * 2, kHidden = 16, kHeads = 4, kFfn = 32;  // of small_models.h, batch 2
+constexpr i64 kTokens = 8 * 2, kHidden = 16, kHeads = 4, kFfn = 32;  // sizes of small_models.h, with batch 2
 
 inline Graph trained(ModelConfig config, i64 layers, const RecomputeConfig& recompute = {}) {
   config.num_layers = layers;
@@ -32,7 +32,7 @@ inline OffloadSpec of(std::vector<std::string> modules) {
   return {.config = {.on = true, .modules = std::move(modules), .min_tensor_size = kTokens * kHidden}};
 }
 
-// A bus on which the transfer of a token's hidden state takes as long as `nodes` nodes.
+// A bus on which one token's hidden state takes as long as `nodes` nodes.
 inline BusRates bus(double nodes) {
   BusRates r;
   r.products = r.attention = r.others = r.memory = 1e30, r.launch = 1, r.bus = double(kTokens * kHidden * 2) / nodes;

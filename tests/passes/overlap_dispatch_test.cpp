@@ -1,4 +1,5 @@
-// Tokens are sent to experts and back while independent work runs; and the gain on a simulated GPU.
+// Tests that independent work overlaps the transfers of tokens to experts and back. Measures the gain on a simulated
+// GPU.
 #include <gtest/gtest.h>
 
 #include "mixture_graph.h"
@@ -11,7 +12,7 @@ bool adds(const Node& n) {
   return std::ranges::any_of(n.op.aliases(), [](const Alias& a) { return a.must; });
 }
 
-// The ops of layer 0 between the start and the wait of a transfer such as "forward all_gather bf16".
+// For each transfer of layer 0, such as "forward all_gather bf16": the ops between its start and its wait.
 std::map<std::string, std::vector<std::string>> between(const Graph& g) {
   std::map<std::string, std::vector<std::string>> out;
   std::map<Value, std::string> open;
@@ -46,12 +47,13 @@ TEST(OverlapDispatch, other_work_is_beside_what_goes_to_experts_and_back) {
   EXPECT_EQ(count_of(router, "route"), 1);
   EXPECT_EQ(count_of(at["forward all_gather weights"], "expert_rows"), 1);
   EXPECT_FALSE(at.count("forward reduce_scatter tokens"));
-  // From the attention of layer 1, and from its experts' first product.
+  // The overlapping ops are those of layer 1's attention, and the gradient of its experts' first product.
   const auto& cotangents = at["backward all_gather tokens"];
   EXPECT_GE(count_of(cotangents, "gradient by einsum"), 1);
   EXPECT_EQ(count_of(cotangents, "gather_rows"), 1);
   EXPECT_EQ(count_of(cotangents, "gradient by grouped_product"), 1);
-  // A weight gradient comes before what waits for a sum. Nothing comes after layer 0, which has both.
+  // A weight gradient runs before the nodes that wait for the sum. No work follows layer 0, so both weight gradients
+  // overlap its last sum.
   const std::string weights = "gradient by grouped_product";
   EXPECT_EQ(at["backward reduce_scatter weights"], (std::vector<std::string>{"combine_rows", weights}));
   const auto& sum = at["backward reduce_scatter tokens"];
@@ -59,7 +61,7 @@ TEST(OverlapDispatch, other_work_is_beside_what_goes_to_experts_and_back) {
   EXPECT_EQ(sum[0], weights);
   EXPECT_EQ(sum[1], "route_grad");
   EXPECT_EQ(count_of(sum, weights.c_str()), 2);
-  // The tokens are for the first product: all other work of the experts' backward overlaps their gather.
+  // The first product needs the tokens. All other work of the experts' backward overlaps their gather.
   const auto& again = at["backward all_gather tokens again"];
   EXPECT_GE(count_of(again, "gradient by einsum"), 1);
   EXPECT_EQ(count_of(again, "grouped_product"), 2);
@@ -77,7 +79,7 @@ TEST(OverlapDispatch, what_needs_no_transfer_stays) {
   EXPECT_FALSE(overlap_dispatch(dense));
 }
 
-// The last of consecutive gathers is started, and the first of consecutive sums.
+// Of consecutive gathers the last one is started early. Of consecutive sums the first one is.
 TEST(OverlapDispatch, transfers_one_after_the_other_are_not_begun_together) {
   for (const Mesh& mesh :
        {make_mesh({.tp_kv = 2, .ep = 2, .etp = 1}), make_mesh({.dp = 2, .tp_kv = 2, .ep = 4, .etp = 1})}) {
@@ -94,7 +96,7 @@ TEST(OverlapDispatch, transfers_one_after_the_other_are_not_begun_together) {
   }
 }
 
-// The experts cannot start without the router's choice, and the router's loss is short.
+// The experts need the router's choice at their start, and the work of the router's loss is short.
 TEST(OverlapDispatch, the_choice_is_not_gathered_behind_the_tokens) {
   ModelConfig model = small_mixture();
   model.moe.aux_loss_coeff = {0.1};

@@ -1,4 +1,5 @@
-// Tokens are sent to experts and back while the shared expert runs; and the gain on a simulated GPU.
+// Tests that the shared expert overlaps the transfers of tokens to experts and back. Measures the gain on a simulated
+// GPU.
 #include <gtest/gtest.h>
 
 #include "mixture_graph.h"
@@ -13,8 +14,8 @@ ModelConfig with_shared(ModelConfig c, i64 width) {
 }
 ModelConfig mixture() { return with_shared(small_mixture(), 20); }
 
-// For the transfers between expert-parallel ranks in layer 1, such as "forward all_gather": the ops of the shared
-// expert between start and wait. Its weight gradients belong to no module.
+// For each expert-parallel transfer in layer 1, such as "forward all_gather": the shared expert's ops between its start
+// and its wait. Weight gradients belong to no module, so all of them are included.
 std::map<std::string, std::vector<std::string>> beside(const Graph& g) {
   std::map<std::string, std::vector<std::string>> out;
   std::map<Value, std::string> open;
@@ -23,7 +24,7 @@ std::map<std::string, std::vector<std::string>> beside(const Graph& g) {
       open[n.outs[0]] = fmt::format("{} {}", name_of(n.phase), name_of(r->transfer));
     if (n.op.get_if<Wait>()) open.erase(n.ins[0]);
     const auto* product = n.op.get_if<Einsum>();
-    const bool adds = product && product->accumulate;  // into a weight's gradient
+    const bool adds = product && product->accumulate;  // adds to the gradient of a weight
     if (!adds && (n.origin.module != "shared_experts" || n.origin.layer != 1)) continue;
     for (const auto& [v, name] : open) out[name].push_back(adds ? "weight gradient" : std::string(n.op.name()));
   }
@@ -34,7 +35,7 @@ bool has(const std::vector<std::string>& ops, const char* op) { return std::rang
 
 }  // namespace
 
-// With tensor parallelism the last product of the shared expert adds nothing, so it can overlap the sum.
+// With tensor parallelism the last product of the shared expert adds nothing. So it can overlap the sum.
 TEST(OverlapExperts, the_shared_expert_is_beside_what_goes_to_experts_and_back) {
   for (const bool tensor : {false, true}) {
     Graph g =
@@ -49,8 +50,8 @@ TEST(OverlapExperts, the_shared_expert_is_beside_what_goes_to_experts_and_back) 
     EXPECT_EQ(has(at["forward reduce_scatter"], "einsum"), tensor);
     EXPECT_TRUE(has(at["backward all_gather"], "swiglu_grad")) << tensor;
     EXPECT_GE(std::ranges::count(at["backward all_gather"], "einsum"), 2) << tensor;
-    // For the second product; the weight gradient of the first one needs recomputed tokens, and overlaps their
-    // gather.
+    // The weight gradient here is that of the second product. That of the first product needs recomputed tokens, and
+    // overlaps their gather.
     EXPECT_EQ(at["backward reduce_scatter"], (std::vector<std::string>(1, "weight gradient"))) << tensor;
     EXPECT_GE(std::ranges::count(at["backward all_gather"], "weight gradient"), 2) << tensor;
     size_t waits = 0;

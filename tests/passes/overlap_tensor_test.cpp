@@ -1,5 +1,5 @@
-// Gathers of the backward for weight gradients overlap products, whether the gathered value was kept by the forward
-// or is recomputed. And the gain on a simulated GPU.
+// Tests that products overlap the backward's gathers for weight gradients. The gathered value is kept by the forward or
+// recomputed. Measures the gain on a simulated GPU.
 #include <gtest/gtest.h>
 
 #include "exec/sim/simulator.h"
@@ -29,13 +29,14 @@ Graph trained(const ModelConfig& model, const Mesh& mesh, bool remade, DType dty
   return g;
 }
 
-// For the backward's transfers of this kind: the number of started ones with a product between start and wait.
+// Counts the backward's transfers of this kind that are started early: all, and those with a product between start and
+// wait.
 struct Transfers {
   int all = 0, beside = 0;
 };
 Transfers transfers(const Graph& g, Transfer kind = Transfer::all_gather) {
   Transfers out;
-  std::map<Value, int> begun;  // products before
+  std::map<Value, int> begun;  // number of products before the start
   int products = 0;
   for (const Node& n : g.nodes) {
     products += n.op.get_if<Einsum>() || n.op.get_if<QuantizedProduct>();
@@ -50,7 +51,7 @@ Transfers transfers(const Graph& g, Transfer kind = Transfer::all_gather) {
 
 }  // namespace
 
-// The two cotangents of a layer are needed immediately; its two normed inputs are not.
+// The two cotangents of a layer are needed immediately. Its two normed inputs are not.
 TEST(OverlapTensor, what_is_gathered_for_weight_gradients_has_products_beside_it) {
   for (const ModelConfig& model : {gpt2(), llama()})
     for (const bool remade : {false, true}) {
@@ -64,7 +65,7 @@ TEST(OverlapTensor, what_is_gathered_for_weight_gradients_has_products_beside_it
     }
 }
 
-// Casts to codes are between the transfer and the weight gradients, and are delayed with them.
+// Casts to codes are between a transfer and the weight gradients. The pass delays both.
 TEST(OverlapTensor, what_is_cast_for_weight_gradients_has_products_beside_it) {
   using Recipe = QuantizeConfig::Recipe;
   for (const Recipe recipe : {Recipe::delayed, Recipe::tensorwise})
@@ -79,7 +80,7 @@ TEST(OverlapTensor, what_is_cast_for_weight_gradients_has_products_beside_it) {
     }
 }
 
-// Operands that are read meanwhile stay until then.
+// A transfer reads its operands until its wait, so they stay allocated until then.
 TEST(OverlapTensor, the_end_of_a_transfer_holds_what_it_reads) {
   Graph g = trained(llama(), make_mesh({1, 1, 2, 1}), true);
   overlap_tensor(g);
@@ -92,7 +93,7 @@ TEST(OverlapTensor, the_end_of_a_transfer_holds_what_it_reads) {
   EXPECT_GT(waits, 4 * kLayers);
 }
 
-// A value kept by the forward exists already, so it is gathered before the preceding transfer, not after it.
+// A value that the forward kept exists already. So its gather starts before the preceding transfer, not after it.
 TEST(OverlapTensor, a_kept_value_is_gathered_before_the_transfer_before) {
   Graph g = trained(llama(), make_mesh({1, 1, 2, 1}), false);
   overlap_tensor(g);
@@ -109,7 +110,7 @@ TEST(OverlapTensor, a_kept_value_is_gathered_before_the_transfer_before) {
   EXPECT_GE(kept, 2 * kLayers);
 }
 
-// Without sequence parallelism the gradients of the inputs of a layer's two column-split products are summed.
+// Without sequence parallelism, an all-reduce sums the input gradients of a layer's two column-parallel products.
 TEST(OverlapTensor, sums_over_all_ranks_have_products_beside_them) {
   Graph g = trained(llama(), make_mesh({1, 1, 2, 1}), true, DType::f32, false);
   EXPECT_TRUE(overlap_tensor(g));
@@ -128,7 +129,7 @@ TEST(OverlapTensor, a_simulated_gpu_waits_less) {
     const Plan plan = plan_memory(mesh, {{"step", &g, {Phase::forward, Phase::backward}}},
                                   [](const Graph&, const Node&) { return i64{0}; });
     const sim::Estimate e = simulate(plan, plan.programs[0], sim::h200());
-    return e.by_op.at("relayout").seconds + (overlapped ? e.by_op.at("wait").seconds : 0);  // where it waits
+    return e.by_op.at("relayout").seconds + (overlapped ? e.by_op.at("wait").seconds : 0);  // seconds that it waits
   };
   EXPECT_LT(exposed(true), 0.7 * exposed(false));
 }

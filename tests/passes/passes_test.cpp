@@ -52,7 +52,7 @@ TEST(Passes, what_breaks_a_graph_is_noticed) {
     EXPECT_TRUE(
         error.starts_with(tells ? "after pass spoil: verify: node" : "after pass first, spoil, last: verify: node"))
         << error;
-    Graph same = training_graph(make_mesh({}));  // a search verifies nothing
+    Graph same = training_graph(make_mesh({}));  // a search does not verify the graph
     EXPECT_EQ(error_of([&] { run_passes(same, {{"spoil", spoil}}, {"verify"}); }), "");
   }
 }
@@ -67,7 +67,7 @@ TEST(Passes, unit_axes_and_their_relayouts_vanish) {
   EXPECT_FALSE(erase_unit_axes(g));
 }
 
-// A value written to a leaf arrives there, even if no other rank has a part of it.
+// A value that is written to a leaf must be copied there, even if no other rank has a part of it.
 TEST(Passes, a_move_into_a_leaf_over_one_rank_is_a_copy) {
   Graph g;
   g.mesh = make_mesh({});
@@ -99,13 +99,13 @@ TEST(Passes, every_weight_gradient_is_added_by_its_producer) {
   int fused = 0;
   for (const Node& n : g.nodes)
     if (const auto* e = n.op.get_if<Einsum>()) fused += e->accumulate;
-  EXPECT_EQ(fused, 2 * 6 + 1);  // for each layer's six matrices, and the head's use of the table
+  EXPECT_EQ(fused, 2 * 6 + 1);  // six matrices per layer, and the output layer's use of the embedding table
   for (const Node& n : g.nodes)
     if (const auto* e = n.op.get_if<EmbeddingGrad>()) EXPECT_TRUE(e->accumulate);
-  EXPECT_EQ(count_ops<Accumulate>(g), before - 2 * 6 - 2);  // the two tables' too
+  EXPECT_EQ(count_ops<Accumulate>(g), before - 2 * 6 - 2);  // also for the two embedding tables
 }
 
-// acc + (x w + table's) in two micro-batches, with the pass and without.
+// Computes acc + (x w + the table's gradient) over two micro-batches, with the pass and without.
 TEST(Passes, fused_accumulation_gives_the_same_sums) {
   auto run = [](bool fuse) {
     Graph g;
@@ -126,7 +126,7 @@ TEST(Passes, fused_accumulation_gives_the_same_sums) {
       for (const char* name : {"x", "y", "dy"})
         r.write(name, harness::random_tensor(g.type(g.find_leaf(name)).shape, hash_name(name) + first));
       r.write("ids", harness::random_integers({3, 1}, 5, first));
-      if (first) r.write("acc", harness::filled({5, 4}, 99));  // from an earlier step
+      if (first) r.write("acc", harness::filled({5, 4}, 99));  // a value of an earlier step
       r.run("graph", first);
     }
     return r.read("acc");
@@ -163,7 +163,7 @@ TEST(Passes, accumulations_move_up_to_what_they_need) {
   EXPECT_FALSE(hoist(g));
 }
 
-// Between the last operand and a weight gradient there are only other such nodes.
+// Only other such nodes are between a weight gradient and its last operand.
 TEST(Passes, weight_gradients_run_where_their_operands_are_made) {
   Graph g = training_graph(make_mesh({}));
   run_passes(g, standard_passes());
@@ -186,7 +186,7 @@ TEST(Passes, remove_dead_keeps_outputs_and_updates) {
   Graph g;
   Builder b(g);
   const Value x = b.leaf({"x", f64_type({4})}), acc = b.leaf({"acc", f64_type({4}), Role::gradient});
-  b.add1(Scale{1, 9.0}, {b.add1(Scale{1, 8.0}, {x})});  // without reader
+  b.add1(Scale{1, 9.0}, {b.add1(Scale{1, 8.0}, {x})});  // nothing reads it
   g.outputs["y"] = b.add1(Scale{1, 2.0}, {x});
   b.add1(Accumulate{1, true}, {acc, b.add1(Scale{1, 3.0}, {x})});
   EXPECT_TRUE(remove_dead(g));

@@ -1,4 +1,4 @@
-// The pass `quantize`: the layers, their formats, and how often a value is cast to codes.
+// Tests of the pass `quantize`: the quantized layers, their formats, and how often a value is cast to codes.
 #include "passes/quantize.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 using Format = QuantizeConfig::Format;
 using Recipe = QuantizeConfig::Recipe;
 
-// Four layers, with sizes that the formats accept.
+// The model with four layers and sizes that the formats accept.
 ModelConfig sized(ModelConfig c) {
   c.num_layers = 4, c.hidden_size = 64, c.ffn_hidden_size = 96, c.kv_channels = 16;
   c.seq_length = c.max_position_embeddings = 64;
@@ -64,7 +64,7 @@ int coded(const Graph& g, CodeFormat x, CodeFormat w) {
   return count_ops<QuantizedProduct>(
       g, [&](const QuantizedProduct& p, const Node&) { return p.x_format == x && p.w_format == w; });
 }
-// Products of values with weights, except the head's three.
+// Counts products of values with weights that are not quantized, except the three of the output layer.
 int plain_of_layers(const Graph& g) {
   return count_ops<Einsum>(
       g, [](const Einsum& e, const Node& n) { return n.origin.layer >= 0 && split_spec(e.spec).first[1].size() > 2; });
@@ -86,15 +86,16 @@ TEST(QuantizePass, rewrites_three_products_of_each_linear_layer) {
   EXPECT_EQ(coded(e4m3.g, CodeFormat::e4m3, CodeFormat::e4m3), 3 * kLinears);
 }
 
-// With one scale per tensor x and dy are cast once, for both products that read them; a weight is cast in each phase.
+// With one scale per tensor, x and dy are cast once for both products that read them. A weight is cast in the forward
+// and in the backward.
 TEST(QuantizePass, shares_codes_of_one_scale) {
   const Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});
-  const int inputs = 4 * 4;  // q, k and v have one
+  const int inputs = 4 * 4;  // q, k and v have one input
   EXPECT_EQ(count_ops<Quantize>(q.g), inputs + kLinears + 2 * kLinears);
   EXPECT_EQ(count_ops<Amax>(q.g), inputs + kLinears + kLinears);
 }
 
-// Blocks are along the summed dimension, so x and dy have two kinds of codes.
+// Blocks are along the summed dimension. x and dy are summed along two dimensions, so each has two kinds of codes.
 TEST(QuantizePass, makes_blocks_along_what_is_summed) {
   const Quantized q = quantized({.format = Format::e4m3, .recipe = Recipe::mxfp8});
   EXPECT_EQ(count_ops<Quantize>(q.g), 2 * 4 * 4 + 2 * kLinears + 2 * kLinears);
@@ -115,7 +116,7 @@ TEST(QuantizePass, rotates_what_fp4_sums_over_tokens) {
   const Quantized q = quantized({.fp4_format = QuantizeConfig::Fp4Format::e2m1});
   EXPECT_EQ(count_ops<RotateTokens>(q.g), 4 * 4 + kLinears);
   const int random = count_ops<Quantize>(q.g, [](const Quantize& op, const Node&) { return op.stochastic; });
-  EXPECT_EQ(random, 2 * kLinears);  // dy, in both its products
+  EXPECT_EQ(random, 2 * kLinears);  // dy, in both of its products
 }
 
 TEST(QuantizePass, leaves_what_it_is_told_to_leave) {
@@ -131,8 +132,8 @@ TEST(QuantizePass, leaves_what_it_is_told_to_leave) {
   EXPECT_EQ(plain_of_layers(forward_and_data.g), kLinears);
 }
 
-// Not the embedding, the head and the router; in a graph without a backward only the forward. With sequence
-// parallelism ranks gather codes of tokens, a byte for each number, if one scale applies to all of them.
+// Embedding, output layer and router are not quantized. Without a backward the graph quantizes only the forward. If one
+// scale applies to all tokens, ranks with sequence parallelism gather codes, one byte a number.
 TEST(QuantizePass, lets_ranks_gather_codes) {
   const auto gathered = [](Recipe recipe) {
     Graph g;
@@ -153,11 +154,11 @@ TEST(QuantizePass, lets_ranks_gather_codes) {
         ++out[g.type(n.outs[0]).dtype];
     return out;
   };
-  // For each layer: two inputs in the forward, the same again for dw, and two gradients.
+  // Each layer gathers two inputs in the forward, two again for dw, and two gradients.
   const std::map<DType, int> codes = {{DType::f8_e4m3, 4 * 4}, {DType::f8_e5m2, 4 * 2}};
   EXPECT_EQ(gathered(Recipe::tensorwise), codes);
   EXPECT_EQ(gathered(Recipe::delayed), codes);
-  EXPECT_EQ(gathered(Recipe::mxfp8).at(DType::f32), 4 * 6);  // blocks of tokens would be cut
+  EXPECT_EQ(gathered(Recipe::mxfp8).at(DType::f32), 4 * 6);  // gathering would cut blocks of tokens
 }
 
 TEST(QuantizePass, knows_linear_layers_by_their_names) {
@@ -173,7 +174,7 @@ TEST(QuantizePass, knows_linear_layers_by_their_names) {
   EXPECT_EQ(forward.report.products, kLinears);
 }
 
-// Codes are transposed if a product sums over first dims. The cast writes the orders that are read.
+// If a product sums over first dims, its codes are transposed. The cast writes the orders that are read.
 TEST(TransposeCodes, sums_over_last_dims) {
   Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});
   EXPECT_TRUE(transpose_codes(q.g));
@@ -199,7 +200,7 @@ TEST(TransposeCodes, sums_over_last_dims) {
   EXPECT_FALSE(transpose_codes(q.g));
 }
 
-// Codes of a weight that are kept for the backward come from one cast, in both orders.
+// If codes of a weight are kept for the backward, one cast makes them in both orders.
 TEST(TransposeCodes, follows_what_is_kept) {
   Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});
   EXPECT_TRUE(keep_repeated(q.g));
@@ -220,8 +221,8 @@ TEST(TransposeCodes, gives_no_order_that_nobody_reads) {
       kLinears);
 }
 
-// A cast with a stored scale returns its amax, so no extra read is needed. This is also true for weights of the
-// backward, so that their codes can be those of the forward.
+// A cast with a stored scale also returns its amax, so no extra read is needed. This includes weights in the backward,
+// so that their codes can be those of the forward.
 TEST(QuantizePass, has_the_amax_of_casts_by_kept_scales) {
   Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::delayed});
   const auto gives = [](const Quantize& op, const Node&) { return op.gives_amax; };
@@ -254,9 +255,9 @@ TEST(TransposeCodes, brings_the_tokens_of_a_block_together) {
   EXPECT_FALSE(transpose_codes(q.g));
 }
 
-// Norms, SwiGLU, their gradients and that of rope give the amax of what linear layers cast: inputs of qkv, fc1 and fc2,
-// and gradients of q, k, the projection, fc1 and fc2. Others are read for it: the projection's input, the gradient of
-// v, and weights.
+// Norms, SwiGLU, their gradients and the gradient of rope return the amax of what linear layers cast. These are the
+// inputs of qkv, fc1 and fc2, and the gradients of q, k, the projection, fc1 and fc2. For the projection's input, the
+// gradient of v and weights a separate node reads the amax.
 TEST(FuseAmax, makers_of_values_give_their_amax) {
   for (const Mesh& mesh : {make_mesh({}), make_mesh({1, 1, 2, 1})}) {
     Graph g = tensorwise_on(mesh), apart = tensorwise_on(mesh);
@@ -273,7 +274,8 @@ TEST(FuseAmax, makers_of_values_give_their_amax) {
   }
 }
 
-// The forward's value that only the backward casts, and a box that is not the whole tensor.
+// A separate read is necessary for a forward value that only the backward casts, and for a box that is not the whole
+// tensor.
 TEST(FuseAmax, other_maxima_are_read) {
   for (const Phase phase : {Phase::forward, Phase::backward})
     for (const i64 rows : {2, 4}) {

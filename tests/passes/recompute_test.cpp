@@ -1,4 +1,4 @@
-// The bytes that recomputation keeps from the forward, and the nodes that it runs again.
+// Tests of recomputation: the bytes that it keeps from the forward, and the nodes that run again.
 #include "passes/recompute.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using Granularity = RecomputeConfig::Granularity;
 using Method = RecomputeConfig::Method;
 
 constexpr i64 kSeq = 8, kBatch = 2, kWidthOfModel = 16, kWidthOfMlp = 24, kHeads = 4, kGroups = 2, kWidth = 4;
-constexpr i64 kRow = kSeq * kBatch * 4;  // bytes of one number a token
+constexpr i64 kRow = kSeq * kBatch * 4;  // bytes of one f32 number per token
 
 Graph llama_graph(i64 layers, const RecomputeConfig& recompute, const std::set<std::string>& off = {}) {
   ModelConfig c;
@@ -66,9 +66,9 @@ RecomputeConfig only(std::vector<std::string> modules) {
   return {Granularity::selective, Method::none, 0, std::move(modules)};
 }
 
-// For one layer: its input, the norms' results, q, k, v, o, the residual between, gate and up, their product; and
-// statistics of two norms and of attention. Values that gradients rematerialize are not kept: the norms' results and
-// the product of gate and up.
+// A layer has its input, the norms' results, q, k, v, o, the residual between, gate, up and their product. It also has
+// the statistics of two norms and of attention. Gradients rematerialize the norms' results and the product of gate and
+// up, so these are not kept.
 constexpr i64 kInput = kWidthOfModel * kRow, kMlp = 2 * kWidthOfMlp * kRow, kNorms = 2 * kRow;
 constexpr i64 kLayer = kInput + kMlp + kNorms + (3 * kWidthOfModel + 2 * kGroups * kWidth + kHeads) * kRow;
 constexpr i64 kRemade = (2 * kWidthOfModel + kWidthOfMlp) * kRow;
@@ -78,9 +78,9 @@ constexpr i64 kRemade = (2 * kWidthOfModel + kWidthOfMlp) * kRow;
 TEST(Recompute, a_layer_keeps_what_the_formula_says) {
   EXPECT_EQ(kept(4, {}) - kept(3, {}), kLayer);
   EXPECT_EQ(kept(4, only({"core_attn"})) - kept(3, only({"core_attn"})), kLayer);
-  const i64 result = kWidthOfModel * kRow;  // of the norm before the MLP, at which recomputation starts
+  const i64 result = kWidthOfModel * kRow;  // of the norm before the MLP, where recomputation starts
   EXPECT_EQ(kept(4, only({"mlp"})) - kept(3, only({"mlp"})), kLayer - kMlp + result);
-  EXPECT_EQ(kept(4, only({"layernorm"})) - kept(3, only({"layernorm"})), kLayer);  // nobody reads them
+  EXPECT_EQ(kept(4, only({"layernorm"})) - kept(3, only({"layernorm"})), kLayer);  // no node reads them
   EXPECT_EQ(kept(4, full(Method::uniform, 1)) - kept(3, full(Method::uniform, 1)), kInput);
 }
 
@@ -119,8 +119,8 @@ TEST(Recompute, does_no_more_again_than_the_backward_reads) {
       ++again[std::string(n.op.name())];
       EXPECT_EQ(n.phase, Phase::backward);
     }
-  // The result of the last of a layer's six products is not needed: its sum is the next layer's input, which is kept.
-  // The gradient of SwiGLU recomputes its result.
+  // A layer has six products. The last one's result is not needed, because its sum is the next layer's input, which is
+  // kept. The gradient of SwiGLU recomputes the result of SwiGLU.
   EXPECT_EQ(again["einsum"], 3 * 5);
   EXPECT_EQ(again["attention"], 3);
   EXPECT_EQ(again["rms_norm"], 3 * 2);

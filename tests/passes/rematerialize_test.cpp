@@ -1,5 +1,5 @@
-// Values that gradients rematerialize are not kept, in any order of the passes; and cases where this is not possible.
-// tests/models verifies that no bit changes, tests/kernels the kernels' results.
+// Values that gradients rematerialize are not kept, in any order of the passes. Tests also the cases where that is
+// impossible. tests/models verifies that no bit changes, tests/kernels the kernels' results.
 #include <gtest/gtest.h>
 
 #include "models/gpt/gpt.h"
@@ -31,7 +31,7 @@ int made_again(const Graph& g) {
   return int(std::ranges::count_if(g.nodes, [](const Node& n) { return rematerialized_output(n.op) >= 0; }));
 }
 
-// Results of the forward's norms and activations that the backward reads, directly or through a relayout.
+// Counts results of the forward's norms and activations that the backward reads, directly or through a relayout.
 int still_kept(const Graph& g) {
   std::set<Value> read;
   for (const Node& n : g.nodes)
@@ -73,7 +73,7 @@ TEST(Rematerialize, can_be_run_twice) {
   EXPECT_NO_THROW(verify(g));
 }
 
-// A norm whose result is the residual stream: gradients of later norms read it before its own gradient runs.
+// The result of one norm is the residual stream. Gradients of later norms read it before that norm's own gradient runs.
 TEST(Rematerialize, what_is_needed_before_its_gradient_is_kept) {
   ModelConfig bloom = gpt2();
   bloom.position_embedding_type = PositionEmbedding::alibi, bloom.embedding_layernorm = true;
@@ -82,7 +82,7 @@ TEST(Rematerialize, what_is_needed_before_its_gradient_is_kept) {
   EXPECT_EQ(still_kept(g), 1);
 }
 
-// No product reads the norms of queries and keys; their results are not kept anyway.
+// No product reads the norms of queries and keys. Their results are not kept in any case.
 TEST(Rematerialize, what_nobody_reads_is_not_made) {
   ModelConfig c = llama();
   c.qk_layernorm = true;

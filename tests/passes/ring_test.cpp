@@ -1,5 +1,5 @@
-// The pass `ring` on attention over gathered keys and values: no gather is left, and every transfer of a block
-// overlaps attention. tests/models and tests/parallel compare the numbers with one rank.
+// Tests of the pass `ring` on attention over gathered keys and values. No gather is left, and attention overlaps every
+// transfer of a block. tests/models and tests/parallel compare the numbers with one rank.
 #include <gtest/gtest.h>
 
 #include "models/gpt/gpt.h"
@@ -49,12 +49,12 @@ TEST(Ring, takes_the_place_of_gathers_and_their_sums) {
         EXPECT_EQ(r->transfer, Transfer::rotate) << print(g, n);
     }
     EXPECT_EQ(rotations(g, Phase::forward), kLayers * 2 * (ranks - 1));
-    EXPECT_EQ(rotations(g, Phase::backward), kLayers * 4 * (ranks - 1));  // of blocks, and of their gradients
+    EXPECT_EQ(rotations(g, Phase::backward), kLayers * 4 * (ranks - 1));  // rotations of blocks and of their gradients
   }
 }
 
-// Transfers of keys and values start before a part and end after it; those of gradients overlap the next part. The
-// first block of the backward overlaps the product that computes attention's cotangent.
+// Transfers of keys and values start before a part and end after it. Those of gradients overlap the next part. In the
+// backward, the product that computes attention's cotangent overlaps the first block's transfer.
 TEST(Ring, blocks_travel_beside_attention) {
   const Graph g = trained(make_mesh({1, 4, 1, 1}), {}, true);
   std::map<Value, std::pair<int, int>> begun;  // parts and products before the rotation
@@ -76,7 +76,7 @@ TEST(Ring, blocks_travel_beside_attention) {
 
 TEST(Ring, no_rank_holds_more_than_a_block_of_keys) {
   constexpr int kRanks = 4;
-  const auto longest = [&](bool with_ring) {  // positions of keys that a rank holds at the same time
+  const auto longest = [&](bool with_ring) {  // the most key positions that a rank holds at one time
     const Graph g = trained(make_mesh({1, kRanks, 1, 1}), {}, with_ring);
     i64 out = 0;
     for (const Node& n : g.nodes)
@@ -88,7 +88,7 @@ TEST(Ring, no_rank_holds_more_than_a_block_of_keys) {
   EXPECT_EQ(longest(true), kRingSeq / kRanks);
 }
 
-// The blocks that rank 0 has in turn, according to the types: its own, the last rank's, and so on.
+// According to the types, rank 0 has these blocks in turn: its own, the last rank's, and so on.
 TEST(Ring, types_tell_which_block_is_where) {
   const Graph g = trained(make_mesh({1, 4, 1, 1}), {}, true);
   std::vector<i64> first;

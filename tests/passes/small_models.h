@@ -1,4 +1,4 @@
-// The two small models for tests of passes.
+// Two small models for tests of passes.
 #pragma once
 #include "models/config.h"
 

@@ -1,4 +1,5 @@
-// State in host memory, updated in windows: the nodes that the pass makes, their positions, and their time.
+// Tests of optimizer state in host memory that is updated in windows: the nodes that the pass makes, their positions,
+// and their time.
 #include "passes/stream_state.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +51,8 @@ Plan streamed_plan(const Graph& g) {
   return plan_memory(g.mesh, {{"step", &g, {Phase::forward, Phase::backward, Phase::update}}}, cpu::workspace_bytes);
 }
 
-// For each leaf: how often each element is in a window of nodes of this op, whose leaves begin at input `first`.
+// For each leaf: how often nodes of this op have each element in their window. The leaves of an op begin at input
+// `first`.
 template <class Op>
 std::map<std::string, std::vector<int>> touched(const Graph& g, size_t first) {
   std::map<std::string, std::vector<int>> out;
@@ -76,7 +78,7 @@ std::vector<int> places_of(const Graph& g) {
   return out;
 }
 
-// For transfers on a lane: where their wait is.
+// The index of the wait for a transfer on a lane.
 int end_of(const Graph& g, int begun) {
   for (int i = begun; i < int(g.nodes.size()); ++i)
     if (g.nodes[i].op.get_if<Wait>() && g.nodes[i].ins[0] == g.nodes[begun].outs[0]) return i;
@@ -128,8 +130,9 @@ TEST(StreamState, three_windows_are_on_their_way_at_once) {
   }
 }
 
-// Windows use the memory of freed activations, so a plan is smaller by all offloaded state. (For f32 main weights on
-// the host the device has 2 bytes, the low half. Gradients of state on the host have no row marks.)
+// Windows use the memory of freed activations, so the plan is smaller by all offloaded state. (On the host a main
+// weight is f32, 4 bytes. On the device it has 2 bytes, the low half. Gradients of state on the host have no row
+// marks.)
 TEST(StreamState, the_device_keeps_no_more_than_windows) {
   Graph here = made({}, DType::bf16).g, there = made(offload(), DType::bf16).g,
         half = made(offload(0.5), DType::bf16).g;
@@ -165,8 +168,7 @@ TEST(StreamState, the_first_matrices_go_until_the_fraction_is_there) {
   }
 }
 
-// On two ranks: state that is divided among ranks is in windows of each rank's part; and gradients must be summed
-// first.
+// On two ranks, windows of divided state have each rank's part. Gradients must be summed before the first window.
 TEST(StreamState, a_window_keeps_to_the_layout_of_its_leaves) {
   const auto leaf = [](const char* name, DType dtype, State tensor, State data) {
     Type t{dtype, {64, 8}, whole(2)};
@@ -206,7 +208,8 @@ TEST(StreamState, a_window_keeps_to_the_layout_of_its_leaves) {
   EXPECT_NE(tried(kSame, kSame, kSame, kPartial).find("updates"), std::string::npos);
 }
 
-// 16 windows that take as long on the bus as anything else: one after the other 32 transfers, overlapped 17.
+// Each of 16 windows takes as long on the bus as the other work. In sequence these are 32 transfers; overlapped, they
+// take the time of 17.
 TEST(StreamState, the_simulator_sees_both_directions_at_once) {
   sim::Hardware hw{"only a bus", 1e30, 1e30, 1e30, 1e30, 0};
   hw.host_bytes = 1e9;

@@ -1,4 +1,4 @@
-// Two runs side by side: what differs, where first, and whether that is too much.
+// Tests of the comparison of two runs: the differences, the first one, and whether it is too large.
 #include "report/compare.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// A folder of its own for each test, as a run leaves one.
+// A test fixture with a separate folder for each test, like the folder of a run.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// What GPUs did while iterations were slow: samples of dcgmi or Prometheus, joined by host, GPU and time.
+// Tests how the report shows GPUs during slow iterations. Samples of dcgmi or Prometheus are joined with iterations by
+// host, GPU and time.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,11 +16,11 @@ namespace megalith::report {
 
 namespace {
 
-constexpr double kBegin = 1764190000;  // the end of iteration 0; each takes a second, iteration 30 two
+constexpr double kBegin = 1764190000;  // the end of iteration 0; each iteration takes a second, iteration 30 two
 
 double end_of(int iteration) { return kBegin + iteration + (iteration >= 30 ? 1 : 0); }
 
-// Samples of a second. GPU 1 is slow and hot from iteration 29 to 30, where XID 79 appears.
+// One sample per second. GPU 1 is slow and hot in iterations 29 and 30, where XID 79 appears.
 std::string dmon(const std::string& stamp = "{:.0f} ") {
   std::string out;
   for (int second = 0; second <= 60; ++second) {
@@ -54,7 +55,7 @@ class Gpus : public Folder {
                            "\n" +
                                own);
   }
-  // The rows for slow iterations. The page is well formed.
+  // The rows for slow iterations. Also checks that the page is well-formed.
   GpuJoin join(const std::string& file, const std::string& host = "", const GpuFileTimes& times = {}) {
     files_ = {read_gpu_file(*this / file, times)};
     const RunFiles run = read_run(*this / "run");
@@ -133,7 +134,7 @@ TEST_F(Gpus, WithoutOwnWorkTheLowestClockIsTheSlowest) {
   put("run/ranks.jsonl", R"({"event":"start","ranks":[{"rank":0,"host":"n2","gpu":0},{"rank":1,"host":"n2","gpu":1}]})"
                          "\n");
   put("x.txt", dmon());
-  const GpuJoin joined = join("x.txt");  // its host is the run's only one
+  const GpuJoin joined = join("x.txt");  // the run has only one host
   ASSERT_EQ(joined.slow.size(), 1u);
   EXPECT_EQ(joined.slow[0].rank, 1);
   EXPECT_FALSE(joined.slow[0].by_own_work);

@@ -11,7 +11,7 @@ namespace {
 const std::set<std::string> kAlone = {"meta", "!DOCTYPE", "br", "hr", "img", "link"};
 const std::set<std::string> kRuns = {"script", "iframe", "object", "embed", "link", "img", "base", "form"};
 
-// Position after the tag's ">"; quoted attributes may contain one.
+// The position after the tag's ">". Quoted attributes may contain a ">".
 std::size_t tag_end(const std::string& html, std::size_t at) {
   char quote = 0;
   for (; at < html.size(); ++at) {

@@ -1,4 +1,4 @@
-// Reads a page like a strict parser: each open tag is closed, in order, and no text has an unescaped "<".
+// Reads a page like a strict parser. Each open tag must be closed, in order, and no text may have an unescaped "<".
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Sections of the report about phases, ranks and memory.
+// Tests of the report's sections about phases, ranks and memory.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 class RanksOfReport : public Folder {
  protected:
-  // The page of the folder, which is well formed.
+  // The report page of the folder. It must be well-formed.
   std::string page() const {
     const std::string html = html_report(read_run(dir()));
     const ReadPage read = read_page(html);
@@ -27,7 +27,7 @@ class RanksOfReport : public Folder {
   }
 };
 
-// The share that the key of a chart has behind a name.
+// The share after a name in the legend of a chart.
 double share_of(const std::string& html, const std::string& name) {
   const std::size_t at = html.find("</i>" + name + " ");
   return at == std::string::npos ? -1 : std::stod(html.substr(at + 5 + name.size()));
@@ -59,12 +59,12 @@ TEST_F(RanksOfReport, TheMapNamesTheSlowRank) {
   std::string lines = R"({"event":"start","ranks":[{"host":"n1"},{"host":"n1"},{"host":"n<2>"},{"host":"n2"}]})"
                       "\n";
   for (int i = 1; i <= 100; ++i) lines += own_work(i, i > 50 ? "100,100,130,100" : "100,100,101,100");
-  lines += own_work(60, "100,100,130,100");  // made again after a resume
+  lines += own_work(60, "100,100,130,100");  // the iteration runs again after a resume
   put("ranks.jsonl", lines);
   const std::string html = page();
   EXPECT_NE(html.find("<td>2</td><td>n&lt;2&gt;</td><td>+15.5%</td><td>+30.0%</td><td>100 of 100 lines</td>"),
             std::string::npos);
-  // The dark half of rank 2's row, which is the third.
+  // The dark half of the third row, which is rank 2's.
   EXPECT_NE(html.find("<path fill=\"#6d0f1f\" d=\"M516.0 36.0h454.0v15.0h-454.0z\"/>"), std::string::npos);
 }
 

@@ -1,5 +1,5 @@
-// The page of a run: its numbers are those of the files, it loads no resources, it is small, and no content of a
-// run's folder breaks it.
+// Tests of a run's report page. Its numbers are those of the files, it loads no resources, and it is small. No content
+// of a run's folder may break it.
 #include "report/report.h"
 
 #include <fmt/core.h>
@@ -54,7 +54,7 @@ std::vector<std::string> row_of(const std::string& html, const std::string& metr
 
 class Report : public Folder {
  protected:
-  // The page of the folder. It must be well formed and load no resources.
+  // The report page of the folder. It must be well-formed and load no resources.
   std::string page() const {
     const std::string html = html_report(read_run(dir()));
     expect_sound(html);
@@ -96,7 +96,7 @@ TEST_F(Report, AHundredThousandStepsAreSmallAndKeepTheirSpike) {
   const std::string html = page();
   EXPECT_LT(html.size(), 2u << 20);
   EXPECT_GT(html.size(), 50'000u);
-  // The highest point of the loss: the spike of one step, near the top of a chart of 230 units.
+  // The highest point of the loss is the spike of one step, near the top of a chart of 230 units.
   const std::size_t begin = html.find("aria-label=\"lm loss\""), end = html.find("</svg>", begin);
   const std::string chart = html.substr(begin, end - begin);
   const std::size_t path = chart.find("class=\"run\"");
@@ -141,7 +141,7 @@ TEST_F(Report, TellsTimesIncidentsSavesAndArguments) {
   EXPECT_NE(html.find("data_path <b>[&#39;./a &lt;b&gt;&#39;]</b>"), std::string::npos);
 }
 
-// Each is a run's folder with a defect.
+// Each case is the folder of a run with a defect.
 TEST_F(Report, ReadsWhateverIsThere) {
   EXPECT_NE(page().find("no metrics file was found"), std::string::npos) << "an empty folder";
   const std::string whole = some_metrics(30);

@@ -1,4 +1,4 @@
-// Boxes in another node's memory: the right elements arrive, and few others are transferred.
+// Reads boxes of a tensor from another node's memory. The right elements must arrive, with few other bytes.
 #include "resume/far_box.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace megalith {
 namespace {
 
-// The box `offset`, `shape` of a tensor whose elements are their own numbers, as a slot holds it.
+// The box `offset`, `shape` of a tensor, as a slot holds it. The value of an element is its index.
 std::vector<i32> slot_of(const Shape& whole, const Shape& offset, const Shape& shape) {
   std::vector<i32> all(size_t(count(whole))), part(size_t(count(shape)));
   std::iota(all.begin(), all.end(), 0);
@@ -26,7 +26,7 @@ struct Copied {
 };
 
 Copied copy(const Shape& whole, const Shape& from, const Shape& shape, const Shape& to, const Shape& wanted) {
-  constexpr i64 kAt = 24;  // the box's place in the slot
+  constexpr i64 kAt = 24;  // byte at which the box begins in the slot
   const std::vector<i32> slot = slot_of(whole, from, shape);
   const Shape box_steps = row_major_strides(shape), to_steps = row_major_strides(wanted);
   Copied c{.values = std::vector<i32>(size_t(count(wanted)), -1)};
@@ -63,8 +63,8 @@ TEST(FarBox, GivesTheCommonElements) {
   }
 }
 
-// Gate and up of SwiGLU: a piece of one of them does not transfer the other's rows. It took 39 times its bytes before
-// on a shard of Llama 3 8B.
+// Gate and up of SwiGLU are one tensor. A piece of one of them must not transfer the other's rows. Before the fix, a
+// read on a shard of Llama 3 8B transferred 39 times the piece's bytes.
 TEST(FarBox, ReadsOnlyThePieceOfALongRow) {
   const Shape whole{2, 3000, 256};
   const Copied piece = copy(whole, {0, 1000, 0}, {2, 1000, 256}, {1, 1200, 0}, {1, 64, 256});
@@ -76,7 +76,7 @@ TEST(FarBox, ReadsOnlyThePieceOfALongRow) {
   EXPECT_EQ(both.requests, 2);
 }
 
-// Short runs come in one request, with what lies between them.
+// One request reads several short runs, with the bytes between them.
 TEST(FarBox, JoinsShortRuns) {
   const Copied c = copy({512, 64}, {0, 0}, {512, 64}, {128, 16}, {256, 8});
   EXPECT_EQ(c.elements, 256 * 8);

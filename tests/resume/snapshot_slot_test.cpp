@@ -1,4 +1,4 @@
-// A snapshot in a memory file: it reads back as written, and every flipped bit is detected.
+// Tests of a snapshot in a memory file. It must read back as written, and every flipped bit must be detected.
 #include "resume/snapshot_slot.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ class SnapshotSlot : public ::testing::Test {
     };
     write_snapshot(file_.fd(), manifest(iteration), tensors, threads);
   }
-  // Reads and verifies everything, as a start does.
+  // Reads and verifies the whole snapshot, as a start does.
   std::optional<Snapshot> checked(int threads = 1) const {
     auto s = read_snapshot(file_.fd());
     if (s) check_snapshot(*s, threads);
@@ -68,7 +68,7 @@ TEST_F(SnapshotSlot, HoldsNothingAtFirst) { EXPECT_FALSE(read_snapshot(file_.fd(
 TEST_F(SnapshotSlot, GivesBackTheNewest) {
   write(3);
   expect_written(*checked(), 3);
-  far_ = numbers(400, 9);  // bytes of the previous, longer snapshot are not part of it
+  far_ = numbers(400, 9);  // bytes of the previous, longer snapshot are not included
   write(5);
   expect_written(*checked(), 5);
 }
@@ -82,7 +82,7 @@ TEST_F(SnapshotSlot, IsWrittenBySeveralThreads) {
   EXPECT_NE(error_of([&] { (void)checked(4); }).find("tensor far, chunk 8"), std::string::npos);
 }
 
-// Preallocated memory has no snapshot, and the first snapshot uses it.
+// Preallocated memory has no snapshot. The first snapshot uses that memory.
 TEST_F(SnapshotSlot, HasRoomAheadOfTheFirst) {
   constexpr i64 kBytes = (i64{9} << 20) + 5;
   const std::atomic<bool> is_over = false;
@@ -95,7 +95,7 @@ TEST_F(SnapshotSlot, HasRoomAheadOfTheFirst) {
   far_ = numbers((8 << 20) / sizeof(float), 2);
   write(4, 3);
   expect_written(*checked(3), 4);
-  make_slot_room(file_.fd(), 2 * kBytes, 3, is_over);  // a slot with a snapshot is unchanged
+  make_slot_room(file_.fd(), 2 * kBytes, 3, is_over);  // a slot with a snapshot stays unchanged
   expect_written(*checked(3), 4);
 }
 
@@ -124,7 +124,7 @@ TEST_F(SnapshotSlot, NoFlippedBitIsRead) {
   expect_written(*checked(), 3);
 }
 
-// If the system has no memory, the write is an error and the slot is empty.
+// If the system has no memory, the write fails and the slot is empty.
 TEST_F(SnapshotSlot, IsGoneWhereMemoryIsShort) {
   write(3);
   seal(F_SEAL_GROW);

@@ -1,5 +1,5 @@
-// Events that occur on one rank at another time than on the others, or only on it: no rank waits forever, and no rank
-// misinterprets another's message.
+// Tests of events that occur on one rank only, or at other times on different ranks. No rank may wait forever, or
+// misinterpret another rank's message.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,8 @@
 namespace megalith {
 namespace {
 
-// Of two ranks, one learns immediately that a step has ended, the other never.
+// Results of a step are ready on one of two ranks immediately. On the other rank they are ready only when it waits for
+// them.
 class UnevenBackend final : public test::WrappedBackend {
  public:
   explicit UnevenBackend(int rank) : WrappedBackend(make_cpu_backend()), rank_(rank) {}
@@ -62,11 +63,11 @@ i64 lines_with(const std::string& text, const std::string& what) {
 TEST(Apart, ResultsThatOneRankHasBeforeTheOther) {
   const Ended stragglers = run_apart("--log-straggler");
   EXPECT_EQ(stragglers.error, "");
-  EXPECT_EQ(lines_with(stragglers.out, "own compute time"), 20) << stragglers.out;  // ten of each rank
+  EXPECT_EQ(lines_with(stragglers.out, "own compute time"), 20) << stragglers.out;  // ten lines of each rank
   const Ended norms = run_apart("--log-params-norm");
   EXPECT_EQ(norms.error, "");
   EXPECT_EQ(lines_with(norms.out, "params norm: "), 20) << norms.out;
-  EXPECT_EQ(run_apart("--log-memory-to-tensorboard").error, "");  // the messages of the ranks
+  EXPECT_EQ(run_apart("--log-memory-to-tensorboard").error, "");  // the ranks exchange messages here
   EXPECT_EQ(run_apart("").error, "");
 }
 
@@ -84,10 +85,10 @@ TEST(Apart, DataThatOneRankCannotRead) {
   const Ended ended = run_apart("--mock-data=false --split 1,0,0 --global-batch-size 4 --data-path " + data +
                                 " --save " + saved + " --save-interval 100");
   EXPECT_NE(ended.error.find("text holds token 5000 at position 16 of document"), std::string::npos) << ended.error;
-  EXPECT_FALSE(std::filesystem::exists(saved + "/" + kLatestFile)) << ended.out;  // from different steps
+  EXPECT_FALSE(std::filesystem::exists(saved + "/" + kLatestFile)) << ended.out;  // steps differ
 }
 
-// Each of two ranks saves its own checkpoint in SAVE/RANK. `hook` sees the second rank's steps.
+// Each of two ranks saves its own checkpoint in SAVE/RANK. `hook` gets the second rank's file steps.
 std::string save_apart(const std::string& dir, i64 iteration, const StepHook& hook = {}) {
   std::string error;
   harness::run_ranks(2, [&](Ranks& ranks) {
@@ -111,7 +112,7 @@ std::vector<i64> saved_in(const std::string& dir) {
   return found;
 }
 
-// Copies are only useful if every rank has its own.
+// A non-persistent checkpoint is only useful if every rank has its own.
 TEST(Apart, CopyThatOneRankCannotSaveCostsNoRankTheOneBefore) {
   const TempFolder folder("copies");
   const std::string dir = folder.path.string();

@@ -1,4 +1,4 @@
-// Pipeline stages balanced by cost (--pipeline-model-parallel-layout auto).
+// Tests of pipeline stages that are balanced by cost (--pipeline-model-parallel-layout auto).
 #include <gtest/gtest.h>
 
 #include "options_helpers.h"
@@ -16,15 +16,15 @@ constexpr const char* kLlama8B =
 std::vector<i64> layers(const std::string& more) {
   const Options o = options_of(kLlama8B + more);
   std::vector<i64> blocks = pipeline_of(o.parallel, o.model, 0, 8).blocks;
-  --blocks.front(), --blocks.back();  // embedding and head
+  --blocks.front(), --blocks.back();  // without embedding and output layer
   return blocks;
 }
 
 }  // namespace
 
-// A layer of this model at s 8192 computes 1.51 GFLOP per token (0.218e9 weights and the attention core). Head
-// and loss compute 3.27, as much as 2.2 layers. So the largest stage has 9 layers; with equal layers the last one would
-// have 8 and 2.2.
+// A layer of this model at s 8192 computes 1.51 GFLOP per token (0.218e9 weights and the attention core). Output layer
+// and loss compute 3.27 GFLOP, as much as 2.2 layers. So the largest stage has 9 layers. With equal numbers of layers,
+// the last stage would have the cost of 10.2 layers.
 TEST(AutoStages, WeighHeadAndLoss) {
   EXPECT_EQ(layers("--world-size 4 --pipeline-model-parallel-size 4"), (std::vector<i64>{8, 8, 8, 8}));
   EXPECT_EQ(layers("--world-size 4 --pipeline-model-parallel-size 4 --pipeline-model-parallel-layout auto"),
@@ -38,7 +38,7 @@ TEST(AutoStages, CutARanksPiecesToo) {
   EXPECT_EQ(pieces, (std::vector<i64>{4, 4, 4, 4, 4, 5, 5, 2}));
 }
 
-// A vocabulary that costs as much as several layers is a stage of its own.
+// A vocabulary that costs as much as several layers has its own stage.
 TEST(AutoStages, HeadAndLossMayStandAlone) {
   EXPECT_EQ(layers("--world-size 4 --pipeline-model-parallel-size 4 --pipeline-model-parallel-layout auto "
                    "--num-layers 3 --vocab-size 1000000"),

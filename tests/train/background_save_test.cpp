@@ -1,4 +1,4 @@
-// A save by ranks that are threads: errors on one of them, and their messages meanwhile.
+// Tests of a background save by ranks that are threads: errors on one rank, and the messages of ranks during the save.
 #include "resume/background_save.h"
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST(BackgroundSave, whose_preparation_fails_on_a_rank_fails_on_all_and_leaves_n
   }
 }
 
-// The stack size of threads is larger than the address space, so no thread can start.
+// Makes thread stacks larger than the address space, so that no thread can start.
 class NoThreads {
  public:
   NoThreads() {
@@ -99,7 +99,7 @@ TEST(BackgroundSave, that_gets_no_thread_fails) {
   EXPECT_EQ(names_in(folder.path), std::vector<std::string>());
 }
 
-// After the checkpoint is published, no error makes the save fail.
+// After a checkpoint is published, no error may make the save fail.
 TEST(BackgroundSave, that_gets_no_thread_to_tidy_up_has_saved) {
   const TempFolder folder("tidy");
   const auto alone = join(Place{});
@@ -144,7 +144,7 @@ class WatchedRanks final : public Ranks {
   Ranks& real_;
 };
 
-// However long a rank writes, exchanges of ranks have a time limit.
+// A rank may write for any time. The exchanges of the ranks must still end within their time limit.
 TEST(BackgroundSave, waits_for_slow_ranks_by_short_exchanges) {
   const TempFolder folder("slow");
   harness::run_ranks(3, [&](Ranks& real) {
@@ -157,7 +157,7 @@ TEST(BackgroundSave, waits_for_slow_ranks_by_short_exchanges) {
   });
 }
 
-// Removing files may take long, and so may the check of the directory's owner.
+// The removal of files may take long. The check of the directory's owner may take long too.
 TEST(BackgroundSave, that_is_abandoned_slowly_holds_nobody_up) {
   const TempFolder folder("abandoned");
   harness::run_ranks(2, [&](Ranks& real) {
@@ -195,7 +195,7 @@ TEST(BackgroundSave, tells_accounts_to_the_first_rank_alone_and_none_of_own_copi
   });
 }
 
-// The copy for its third save fails.
+// A device on which the copy for the third save fails.
 class FailingBackend final : public test::WrappedBackend {
  public:
   explicit FailingBackend(Ranks& ranks) : WrappedBackend(make_cpu_backend(&ranks)), fails_(ranks.rank() == 1) {}
@@ -248,8 +248,8 @@ TEST(BackgroundSave, that_one_rank_cannot_prepare_ends_no_run) {
                                       "iter_0000004", "iter_0000005", kLatestFile, "ranks.jsonl"}));
 }
 
-// A directory whose name is not valid UTF-8, which JSON cannot hold: it is saved, and found with its non-persistent
-// checkpoints.
+// The name of the directory is not valid UTF-8, so JSON cannot hold it. The checkpoint is saved, and found with its
+// non-persistent checkpoints.
 TEST(BackgroundSave, into_a_path_that_is_no_utf8) {
   const TempFolder folder("utf8");
   const std::string dir = folder.path / "caf\xe9";
@@ -266,7 +266,7 @@ TEST(BackgroundSave, into_a_path_that_is_no_utf8) {
   };
   const std::string first = train("--exit-interval 5");
   EXPECT_EQ(first.find("was not saved"), std::string::npos) << first;
-  fs::remove_all(dir + "/iter_0000005");  // as if killed before its end
+  fs::remove_all(dir + "/iter_0000005");  // as if the run was killed before it ended
   write_file(dir + "/" + kLatestFile, "3");
   const std::string second = train("");
   EXPECT_NE(second.find("] at iteration 5\n"), std::string::npos) << second;

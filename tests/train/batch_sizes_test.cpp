@@ -1,5 +1,5 @@
-// Growing batches: batch size and learning rate of each step as in Megatron's classes
-// (tests/train/ramp_reference.py), the end of a run, refused settings.
+// Tests of growing batches. Batch size and learning rate of each step must equal those of Megatron's classes
+// (tests/train/ramp_reference.py). Also tests the end of a run and refused settings.
 #include "settings/batch_sizes.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// A run of one layer and a sequence of 32 with these flags.
+// The command line of a run with one layer and sequences of 32 tokens, with these flags.
 std::string line(const std::string& flags) {
   return "--num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 32 --micro-batch-size 2 --mock-data "
          "--vocab-size 64 " +
@@ -50,7 +50,7 @@ TEST(BatchSizes, AreMegatronsAtEachOf200Steps) {
   }
 }
 
-// A resumed run requests the same number of samples, and ends at the same iteration.
+// A resumed run reads the same number of samples, and ends at the same iteration.
 TEST(BatchSizes, ARunThatResumesEndsWhereItWouldHave) {
   for (const char* flags : {"--lr 1e-3 --rampup-batch-size 4 4 1000 --global-batch-size 32 --train-samples 5000",
                             "--lr 1e-3 --rampup-batch-size 4 4 1000 --global-batch-size 32 --train-samples 777",
@@ -73,7 +73,7 @@ TEST(BatchSizes, ARunThatResumesEndsWhereItWouldHave) {
   }
 }
 
-// Megatron counts a smaller last batch by tokens in its own runs, and drops it in others.
+// If the batch size grows by tokens, Megatron counts a smaller last batch. Otherwise it drops that batch.
 TEST(BatchSizes, TheEndOfARunBySamples) {
   const auto iterations = [](const std::string& flags) { return train_iters(options_of(line("--lr 1e-3 " + flags))); };
   EXPECT_EQ(iterations("--global-batch-size 32 --train-samples 1000"), 31);

@@ -1,5 +1,5 @@
-// With --overlap-grad-reduce the programs of a pipeline's last micro-batch start the sums of gradients over ranks.
-// Each starts when its terms are complete, and the update waits for them.
+// Tests of --overlap-grad-reduce. The programs of a pipeline's last micro-batch start the gradient reductions over
+// ranks. Each starts when its terms are complete, and the update waits for them.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -21,7 +21,7 @@ PlannedStep planned(const std::string& flags, int ranks = 4) {
   return plan_step(step_spec(o), *make_cpu_backend());
 }
 
-// Transfers on the gradients' lane that a program starts.
+// The number of transfers on the gradient lane that a program starts.
 int begins(const Plan& plan, const std::string& program) {
   int n = 0;
   for (const Instruction& in : plan.program(program).instructions)
@@ -49,7 +49,7 @@ TEST(BegunSums, ArePartOfEachPiecesLastProgram) {
       EXPECT_EQ(waits(step.plan, "update"), first + second);
       for (const std::string program : {"forward", "backward", "forward/1", "backward/1"})
         EXPECT_EQ(begins(step.plan, program), 0);
-      // Between the first and the last of them the backward of the piece continues.
+      // The backward of the model piece continues between the first transfer and the last one.
       int seen = 0, beside = 0;
       for (const Instruction& in : step.plan.program("last-" + schedule).instructions) {
         const auto* r = in.op.get_if<Relayout>();
@@ -66,7 +66,8 @@ TEST(BegunSums, AreNotMadeWithoutTheFlagOrWithoutOthers) {
   EXPECT_EQ(planned("--overlap-grad-reduce", 2).plan.find_program("last-backward"), nullptr);
 }
 
-// The same bytes are sent. Memory grows by the bucket parts that outlive a program, and by workspaces.
+// Ranks send the same bytes as without the flag. Memory grows by the bucket parts that outlive a program, and by
+// workspaces.
 TEST(BegunSums, SendTheSame) {
   const std::string flags = "--use-distributed-optimizer --num-virtual-stages-per-pipeline-rank 2 ";
   const PlannedStep apart = planned(flags), beside = planned(flags + "--overlap-grad-reduce");

@@ -1,4 +1,5 @@
-// For each rule of settings/compatibility.h at least one command line that breaks it, keyed by the rule's text.
+// Command lines that break the rules of settings/compatibility.h, at least one for each rule. The key is the rule's
+// text.
 #pragma once
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-// Lines that break a rule about rope scaling or multi-head latent attention.
+// Command lines that break a rule about rope scaling or multi-head latent attention.
 #include "compatibility_examples.h"
 
 namespace megalith {

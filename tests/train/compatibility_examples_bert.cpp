@@ -1,4 +1,4 @@
-// Lines that break a rule about BERT.
+// Command lines that break a rule about BERT.
 #include "compatibility_examples.h"
 
 namespace megalith {

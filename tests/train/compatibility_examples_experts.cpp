@@ -1,4 +1,4 @@
-// Lines that break a rule about mixtures of experts.
+// Command lines that break a rule about mixtures of experts.
 #include "compatibility_examples.h"
 
 namespace megalith {

@@ -1,4 +1,4 @@
-// Lines that break a rule about the model.
+// Command lines that break a rule about the model.
 #include "compatibility_examples.h"
 
 namespace megalith {

@@ -1,4 +1,4 @@
-// Lines that break a rule about parallelism.
+// Command lines that break a rule about parallelism.
 #include "compatibility_examples.h"
 
 namespace megalith {

@@ -1,4 +1,4 @@
-// Lines that break a rule about fp8 and fp4.
+// Command lines that break a rule about fp8 and fp4.
 #include "compatibility_examples.h"
 
 namespace megalith {

@@ -1,4 +1,4 @@
-// Lines that break a rule about RETRO.
+// Command lines that break a rule about RETRO.
 #include "compatibility_examples.h"
 
 namespace megalith {

@@ -1,4 +1,4 @@
-// Lines that break a rule about the data, the checkpoints and the rest of a run.
+// Command lines that break a rule about data, checkpoints and other settings of a run.
 #include "compatibility_examples.h"
 
 namespace megalith {

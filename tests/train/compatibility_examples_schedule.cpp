@@ -1,4 +1,4 @@
-// Lines that break a rule about batches, schedules and the optimizer.
+// Command lines that break a rule about batches, schedules and the optimizer.
 #include "compatibility_examples.h"
 
 namespace megalith {

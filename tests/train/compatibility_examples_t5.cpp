@@ -1,4 +1,4 @@
-// Lines that break a rule about encoder-decoders.
+// Command lines that break a rule about encoder-decoder models.
 #include "compatibility_examples.h"
 
 namespace megalith {

@@ -53,7 +53,7 @@ TEST(Compatibility, TheSmallRunBreaksNone) {
   for (const Rule& rule : compatibility_rules()) EXPECT_EQ(rule.broken(options), "") << rule.what;
 }
 
-// Rules ignore values that the run does not use: sizes of other architectures are refused by another rule.
+// A rule ignores values that the run does not use. Another rule refuses sizes of other architectures.
 TEST(Compatibility, NoNumberIsTakenThatIsFarBelowItsRange) {
   Options options;
   config::FieldList list;
@@ -75,7 +75,7 @@ TEST(Compatibility, AllMissingFlagsAreNamedInOneLine) {
       "--train-iters (or --train-samples), --lr, --data-path (or --mock-data)");
 }
 
-// One answer with all errors, without consequences of another error.
+// One answer has all errors. It omits errors that only follow from another one.
 TEST(Compatibility, EveryBrokenRuleIsTold) {
   const auto mistakes = [](const std::string& flags) {
     const std::string text = refusal_of(kSmallRun + flags);
@@ -94,7 +94,7 @@ TEST(Compatibility, EveryBrokenRuleIsTold) {
                    "--adam-beta1 2 is out of range: from 0 to below 1 is wanted",
                    "--sft needs chats and --mock-data makes up plain documents: give --data-path FILE.jsonl",
                    "--sft needs a tokenizer: give --tokenizer-type HuggingFaceTokenizer --tokenizer-model DIR"}));
-  // --min-lr is more than an --lr that could not be read; heads and width follow from sizes out of range.
+  // --lr cannot be read, so --min-lr is not compared with it. Heads and width follow from sizes that are out of range.
   EXPECT_EQ(mistakes("--lr fast --min-lr 1 --num-attention-heads -3 --hidden-size 9223372036854775807"),
             (Lines{"--lr: 'fast' is not a number, such as 0.1 or 6e-4",
                    "--hidden-size 9223372036854775807 is out of range: from 0 to 2^40 is wanted",
@@ -103,7 +103,7 @@ TEST(Compatibility, EveryBrokenRuleIsTold) {
   EXPECT_EQ(refusal_of("--min-lr 1 --num-layers x").find("--lr 0"), std::string::npos);
 }
 
-// Whatever flags are missing or invalid, rules give an answer: they do not divide by zero.
+// Rules give an answer for any missing or invalid flags. They never divide by zero.
 TEST(Compatibility, RulesHoldOnAnyNumbers) {
   std::mt19937 random(7);
   Options options;

@@ -10,7 +10,7 @@
 
 namespace megalith {
 
-// Sets local time to UTC for the duration of a test.
+// Sets the local time zone to UTC during a test.
 struct LogLine : testing::Test {
   void SetUp() override { set_zone("UTC"); }
   void TearDown() override { unsetenv("TZ"), tzset(); }
@@ -97,7 +97,7 @@ TEST_F(LogLine, time_is_local_and_padded) {
   EXPECT_EQ(line.substr(0, 30), " [2026-01-31 14:34:56.000007] ");
 }
 
-// Each metric's format fits its values.
+// The format of each metric must fit its values.
 TEST_F(LogLine, takes_every_metric) {
   std::vector<Given> all;
   for (const Metric& m : all_metrics()) all.push_back({std::string(m.name), 1e12});

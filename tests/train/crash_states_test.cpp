@@ -1,5 +1,5 @@
-// Power cuts at every step of a save, by one rank and by several, with every possible loss of unsynced data: the disk
-// has the old checkpoint or the new one, never a mixture and never nothing.
+// Power cuts at every step of a save, by one rank and by several, with every possible loss of unsynced data. The disk
+// must then have the old checkpoint or the new one, never a mixture and never nothing.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -18,7 +18,7 @@
 namespace megalith {
 namespace {
 
-// Two tensors, divided by rows among the ranks.
+// There are two tensors. Their rows are divided among the ranks.
 constexpr i64 kRows = 12, kColumns = 5;
 struct State {
   i64 iteration;
@@ -31,7 +31,7 @@ struct State {
   }
   Manifest manifest() const { return {iteration, iteration * 8, "{}", fmt::format(R"({{"seed":{}}})", seed)}; }
 
-  // Saves as training does, on each rank. Returns the error if the save failed.
+  // Saves as training does, on each rank. Returns the error text if the save failed.
   std::string save(const std::string& dir, Ranks& ranks, const SaveOptions& options) const {
     const i64 n = kRows / ranks.size(), begin = n * ranks.rank();
     const auto weight = rows(begin, n, 1), moment = rows(begin, n, 2);
@@ -76,7 +76,7 @@ struct Count {
 void write_tree(const std::string& root, const DiskModel::Left& left) {
   fs::remove_all(root);
   fs::create_directories(root);
-  for (const auto& [name, bytes] : left) {  // directories come before their content
+  for (const auto& [name, bytes] : left) {  // a directory comes before its content
     if (bytes == "/")
       fs::create_directories(root + "/" + name);
     else
@@ -97,7 +97,7 @@ FoundState look(const std::string& dir, const State& old_state, const State& new
   return FoundState::wrong;
 }
 
-// All different states after a save over an old checkpoint.
+// Counts the different disk states after a save over an old checkpoint.
 Count count_states(const Save& save, const std::function<bool(const FileStep&)>& forgets = {}) {
   TempDir dir;
   const std::string real = dir / "real", left_over = dir / "left";
@@ -105,7 +105,7 @@ Count count_states(const Save& save, const std::function<bool(const FileStep&)>&
   old_state.save(real, save.ranks, {});
   DiskModel disk(real, forgets);
   SaveOptions options{.keep_last = save.keep_last, .exchange = save.exchange};
-  // All ranks write before any of them syncs, so that the most can be lost at the same time.
+  // All ranks write before any of them syncs. So the most data can be lost at the same time.
   std::mutex mutex;
   std::condition_variable all_wrote;
   int wrote = 0;
@@ -166,7 +166,7 @@ TEST(CrashStates, each_loads_the_old_or_the_new) {
   EXPECT_GE(states, 1000);
 }
 
-// Each necessary sync: without it these tests find a lost state.
+// Each sync is necessary. If one is omitted, the test must find a disk state without a complete checkpoint.
 TEST(CrashStates, a_forgotten_sync_is_seen) {
   struct Forgotten {
     const char *kind, *end;
@@ -189,7 +189,7 @@ TEST(CrashStates, a_forgotten_sync_is_seen) {
   }
 }
 
-// A failed step on any rank is an error on all ranks, and leaves the old checkpoint.
+// If a step fails on any rank, all ranks get an error. The old checkpoint stays.
 TEST(CrashStates, an_io_error_on_any_rank_fails_on_all) {
   constexpr int kRanks = 3;
   const State old_state{10, 1}, new_state{20, 2};

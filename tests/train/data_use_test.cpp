@@ -18,8 +18,8 @@ TEST(DataUse, ListsTheMostReadFirst) {
 TEST(DataUse, NoticesOtherDataThanTheCheckpoints) {
   const std::vector<DatasetUse> saved = {{"a", 3, 0.25}, {"b", 50, 1.5}};
   EXPECT_EQ(changed_data(saved, saved), "");
-  EXPECT_EQ(changed_data({}, saved), "");  // from an older program
-  EXPECT_EQ(changed_data(saved, {}), "");  // not read in order
+  EXPECT_EQ(changed_data({}, saved), "");  // saved by an older program
+  EXPECT_EQ(changed_data(saved, {}), "");  // the data are not read in order
   const auto says = [&](std::vector<DatasetUse> now, const char* text) {
     EXPECT_NE(changed_data(saved, now).find(text), std::string::npos) << changed_data(saved, now);
   };

@@ -1,4 +1,5 @@
-// --decoupled-lr: word embeddings and output layer have their own rates, however ranks divide the update.
+// --decoupled-lr: tests that word embeddings and the output layer have their own learning rates, under any division of
+// the update among ranks.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -29,7 +30,7 @@ Weights weights_of(const ModelState& model) {
   return out;
 }
 
-// Of rank 0, after this many steps.
+// The weights of rank 0 after this many steps.
 Weights trained(int ranks, const std::string& flags, int steps) {
   Weights out;
   harness::run_ranks(ranks, [&](Ranks& here) {

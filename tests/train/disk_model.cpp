@@ -11,7 +11,7 @@ namespace megalith {
 // The content of the disk after the steps before the cut.
 struct DiskModel::Replay {
   NodePtr root = directory();
-  std::vector<NodePtr> files;  // all that were made, in order
+  std::vector<NodePtr> files;  // all created files, in order
 
   static NodePtr directory() {
     auto node = std::make_shared<Node>();
@@ -60,7 +60,7 @@ struct DiskModel::Replay {
     if (s.kind == "remove" && node) remove(above, leaf(s.path), node);
   }
 
-  // Name by name, innermost first.
+  // Removes each name separately, the innermost names first.
   static void remove(const NodePtr& above, const std::string& name, const NodePtr& node) {
     const auto names = node->names;
     for (const auto& [inner, child] : names) remove(node, inner, child);
@@ -77,7 +77,7 @@ void read_tree(const std::string& root, DiskModel::Left& out) {
   }
 }
 
-// The possible contents of an unsynced file.
+// The possible contents of an unsynced file after a power cut.
 std::vector<std::string> remains(const std::string& bytes) {
   std::vector<std::string> all = {bytes, "", std::string(bytes.size(), '\0'), bytes.substr(0, bytes.size() / 2)};
   if (!bytes.empty()) all.push_back(bytes.substr(0, bytes.size() - 1));
@@ -94,7 +94,7 @@ DiskModel::DiskModel(std::string root, std::function<bool(const FileStep&)> forg
   read_tree(root_, before_);
 }
 
-// The content of a file is what it has before its writer's next step.
+// The final content of a file is the content before its writer's next step.
 void DiskModel::keep_bytes() {
   for (const auto& [path, step] : made_by_)
     if (fs::is_regular_file(path)) bytes_[step] = slurp(path);
@@ -136,8 +136,8 @@ void DiskModel::for_states(int cut, const std::function<void(const Left&)>& f) c
     const auto bytes = bytes_.find(i);
     disk.run(steps_[std::size_t(i)], bytes == bytes_.end() ? "" : bytes->second);
   }
-  // The outcomes of a power cut: for each unsynced file one of its possible contents, for each change whether it is
-  // on disk.
+  // A power cut leaves one of the possible contents of each unsynced file. Each change of a directory is on disk or is
+  // lost.
   std::vector<NodePtr> torn;
   std::vector<std::vector<std::string>> ways;
   for (const NodePtr& file : disk.files) {
@@ -156,7 +156,7 @@ void DiskModel::for_states(int cut, const std::function<void(const Left&)>& f) c
         if (child) look(child);
   };
   look(disk.root);
-  std::vector<int> choices;  // number of outcomes of each
+  std::vector<int> choices;  // number of outcomes per item
   for (const auto& w : ways) choices.push_back(int(w.size()));
   for (const NodePtr& d : open) choices.insert(choices.end(), d->changes.size(), 2);
   const auto show = [&](const std::vector<int>& choice) {
@@ -202,7 +202,7 @@ void DiskModel::for_states(int cut, const std::function<void(const Left&)>& f) c
   }
   std::mt19937 random(static_cast<unsigned>(cut));
   show(choice);
-  for (std::size_t i = 0; i < choice.size(); ++i) {  // one item lost, and one item kept
+  for (std::size_t i = 0; i < choice.size(); ++i) {  // one item is lost; one item is kept
     for (int way = 1; way < choices[i]; ++way) choice.assign(choices.size(), 0), choice[i] = way, show(choice);
     choice.assign(choices.size(), 1), choice[i] = 0, show(choice);
   }

@@ -1,4 +1,4 @@
-// The dry run's report on a mixture of experts, for any layout of its ranks.
+// Tests of the dry run's report on a mixture of experts, for every layout of its ranks.
 #include "planner/expert_report.h"
 
 #include <gtest/gtest.h>
@@ -33,15 +33,15 @@ TEST(ExpertReport, TellsRowsAndTheirBuffers) {
       expert_lines(options_of(shared + "--moe-expert-rank-capacity-factor 1.25 --micro-batch-size 8")),
       "  experts' rows, a layer                   1280 of a rank; 1024 if balanced, 2048 at worst, in up to 2 parts\n"
       "  their buffers, forward                    1.3 MiB; 1.1 if balanced, 2.1 at worst\n");
-  // Half of an expert's matrices, and the tokens of both ranks.
+  // A rank has half of each expert's matrices, and the tokens of both tensor-parallel ranks.
   EXPECT_EQ(expert_lines(options_of(kMixture + "--world-size 4 --tensor-model-parallel-size 2 "
                                                "--expert-model-parallel-size 2 --bf16")),
             "  experts' rows, a layer                    512 of a rank; 256 if balanced, 512 at worst\n"
             "  their buffers, forward                    0.2 MiB; 0.1 if balanced, 0.2 at worst\n");
 }
 
-// Values that parts of the backward recompute would not be kept, so they are not counted as saved. The norm's result
-// is kept: parts read it before its gradient.
+// Parts of the backward recompute some values. Such values would not be kept, so they do not count as saved. The norm's
+// result is kept, because parts read it before its gradient.
 TEST(ExpertReport, PartsSaveNothingByMakingAgain) {
   const auto saved = [](const std::string& more) {
     const Options o = options_of(kMixture + more);
@@ -49,12 +49,12 @@ TEST(ExpertReport, PartsSaveNothingByMakingAgain) {
     const std::string mark = "rematerialized in gradients: ";
     return std::stod(text.substr(text.find(mark) + mark.size()));
   };
-  const std::string large = "--micro-batch-size 32 ";  // 2 layers, 32 x 32 tokens of 4 experts
+  const std::string large = "--micro-batch-size 32 ";  // 2 layers, 32 x 32 tokens with 4 experts each
   const double whole = saved(large), parts = saved(large + "--moe-expert-rank-capacity-factor 0.5");
   EXPECT_NEAR(whole - parts, 2.0 * 32 * 32 * (4 * 48 + 64) * 4 / (1 << 20), 0.11);
 }
 
-// New weights of experts that no other rank has are moved by the update, not by each micro-batch.
+// No other rank has a copy of these experts. So the update copies their new weights, not each micro-batch.
 TEST(ExpertReport, WeightsOfOneRankAreCopiedOnceAStep) {
   const Options o = options_of(kMixture +
                                "--world-size 4 --expert-model-parallel-size 4 --bf16 --use-distributed-optimizer "
@@ -69,7 +69,7 @@ TEST(ExpertReport, WeightsOfOneRankAreCopiedOnceAStep) {
   EXPECT_GT(count("last-micro-batch", Phase::update, "put_back"), 0);
 }
 
-// Every layout of experts is planned, with and without space for all rows, and the report describes it.
+// Every expert layout is planned, with and without memory for all rows. The report must describe it.
 TEST(ExpertReport, DryRunsOfAllLayouts) {
   int planned = 0;
   for (const i64 tp : {1, 2})
@@ -83,7 +83,7 @@ TEST(ExpertReport, DryRunsOfAllLayouts) {
                 "--micro-batch-size 16 --global-batch-size 256 --use-distributed-optimizer ",
                 tp, cp, pp, ep, etp);
             const std::string refused = refusal_of(kMixture + flags);
-            if (!refused.empty()) {  // by the name of what does not fit
+            if (!refused.empty()) {  // the error names what does not fit
               EXPECT_TRUE(has(refused, "expert")) << refused;
               continue;
             }
@@ -95,7 +95,7 @@ TEST(ExpertReport, DryRunsOfAllLayouts) {
               const std::string report = plan_report(o, step, MemoryNeed{});
               EXPECT_TRUE(has(report, "experts' rows, a layer")) << report;
               EXPECT_EQ(has(report, " parts\n"), *room != 0) << report;
-              if (ep > 1) EXPECT_LT(bytes, step.plan.arena_bytes) << flags;  // else there is no worst case
+              if (ep > 1) EXPECT_LT(bytes, step.plan.arena_bytes) << flags;  // at ep 1 there is no worst case
               bytes = step.plan.arena_bytes;
               ++planned;
             }

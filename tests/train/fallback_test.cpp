@@ -1,4 +1,4 @@
-// Damaged checkpoints are found when a run starts, and named, and all ranks use the previous one.
+// A start must detect and name damaged checkpoints. All ranks then load the previous one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Checkpoints of iterations 2, 4 and so on, from two ranks that each write their part.
+// Saves checkpoints at iterations 2, 4 and so on. Each of two ranks writes its part.
 void save_run(const std::string& dir, int iterations) {
   testing::internal::CaptureStdout();
   harness::run_ranks(2, [&](Ranks& ranks) {
@@ -34,19 +34,19 @@ void save_run(const std::string& dir, int iterations) {
   testing::internal::GetCapturedStdout();
 }
 
-// The iterations that two ranks find, each in its own directory, and their messages.
+// The iterations that two ranks load, each from its own directory, and their messages.
 struct Found {
   std::vector<i64> iterations{-1, -1};
   std::string said;
 };
 
-// The plan of all starts here: where they load from has no part in it.
+// All starts here have this plan. It does not depend on the checkpoint directory.
 PlannedStep plan_of_starts() {
   const Options o = options_for(2, "--use-distributed-optimizer --train-iters 4");
   return plan_step(step_spec(o), *make_cpu_backend());
 }
 
-// `once_open`: called between opening and reading.
+// `once_open`: called after a checkpoint is opened and before it is read.
 Found start_in(
     const std::string& first, const std::string& second, int iterations, const PlannedStep& step,
     const std::function<void()>& once_open = [] {}) {
@@ -72,7 +72,7 @@ Found start_in(
   return f;
 }
 
-// The tensor that contains this byte of a file; "" if none does.
+// The tensor that contains this byte of a file. Empty if no tensor does.
 std::string tensor_at(const std::string& path, i64 byte) {
   const TensorFiles content = TensorFiles::open_file(path);
   for (const TensorInfo& t : content.tensors())
@@ -100,7 +100,7 @@ TEST(Fallback, of_500_flipped_bits_each_is_found_and_named) {
     const Found f = start_in(dir, dir, 4, step);
     flip(path, bit);
     const bool is_latest = path.ends_with(".txt") && path.find("latest") != std::string::npos;
-    const i64 expected = is_latest ? 4 : 2;  // without the latest file, the newest checkpoint
+    const i64 expected = is_latest ? 4 : 2;  // if the latest file is damaged, the newest checkpoint
     const std::string name = path.substr(path.rfind('/') + 1);
     const bool is_good = f.iterations == std::vector<i64>{expected, expected} &&
                          f.said.find(name) != std::string::npos &&
@@ -118,7 +118,7 @@ TEST(Fallback, of_500_flipped_bits_each_is_found_and_named) {
   EXPECT_EQ(whole.said, "");
 }
 
-// Each rank has its own copy of the directory, and a different checkpoint is damaged on each.
+// Each rank has its own copy of the directory. On each rank a different checkpoint is damaged.
 TEST(Fallback, ranks_agree_on_one_that_is_whole_for_all) {
   const TempFolder folder("agree");
   const std::string a = (folder.path / "a").string(), b = (folder.path / "b").string();
@@ -133,7 +133,7 @@ TEST(Fallback, ranks_agree_on_one_that_is_whole_for_all) {
   EXPECT_EQ(f.iterations, (std::vector<i64>{6, 6}));
   EXPECT_NE(f.said.find("wrong checksum; tensor "), std::string::npos) << f.said;
   EXPECT_NE(f.said.find("; looking for an older one"), std::string::npos) << f.said;
-  damage(b, 6, 1);  // the first common one is damaged for the second rank
+  damage(b, 6, 1);  // the newest common checkpoint is damaged on the second rank
   f = start_in(a, b, 8, plan_of_starts());
   EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
   fs::remove_all(b);
@@ -167,7 +167,7 @@ TEST(Fallback, a_file_that_is_gone_or_cut_short_is_damage_for_all) {
   EXPECT_EQ(start_in(dir, dir, 6, plan_of_starts()).iterations, (std::vector<i64>{6, 6}));
 }
 
-// Whichever rank finds damage: each host has its own copy of the directory.
+// Either rank may find the damage, because each host has its own copy of the directory.
 TEST(Fallback, a_file_that_is_gone_is_named_where_another_rank_lacks_it) {
   const TempFolder folder("named");
   const std::string a = (folder.path / "a").string(), b = (folder.path / "b").string();
@@ -184,7 +184,7 @@ TEST(Fallback, a_file_that_is_gone_is_named_where_another_rank_lacks_it) {
       << f.said;
 }
 
-// If one rank cannot use what the other one has: a directory that is a single checkpoint.
+// One rank cannot use the checkpoint of the other, because that directory is a single checkpoint.
 TEST(Fallback, ranks_whose_checkpoints_stay_apart_are_told) {
   const TempFolder folder("one");
   const std::string dir = (folder.path / "ck").string();
@@ -201,7 +201,7 @@ TEST(Fallback, ranks_whose_checkpoints_stay_apart_are_told) {
   testing::internal::GetCapturedStdout();
 }
 
-// A setting of another version of the program: the checkpoint loads normally, and a line names it.
+// The checkpoint has a setting of another program version. It loads normally, and a line names the setting.
 TEST(Resume, passes_over_settings_that_it_does_not_know) {
   const TempFolder folder("unknown");
   const std::string dir = (folder.path / "ck").string(), place = dir + "/iter_0000004";
@@ -221,8 +221,8 @@ TEST(Resume, passes_over_settings_that_it_does_not_know) {
   EXPECT_NE(testing::internal::GetCapturedStderr().find("old_flag, other_flag\n"), std::string::npos);
 }
 
-// Megatron's formats have checksums of whole tensors. Ranks that read the same files divide the verification, and
-// damage on one ends all.
+// Megatron's formats have checksums of whole tensors here. Ranks that read the same files divide the verification.
+// Damage on one rank ends all.
 TEST(Fallback, ranks_verify_a_checkpoint_of_megatron_together) {
   const TempFolder folder("together");
   const std::string a = (folder.path / "a").string(), b = (folder.path / "b").string();
@@ -234,7 +234,7 @@ TEST(Fallback, ranks_verify_a_checkpoint_of_megatron_together) {
   });
   testing::internal::GetCapturedStdout();
   fs::copy(a, b, fs::copy_options::recursive);
-  const auto boxes = [&](const std::string& dir) {  // file and place of each tensor's parts
+  const auto boxes = [&](const std::string& dir) {  // file and position of the parts of each tensor
     const TorchDist dist(dir + "/iter_0000002");
     std::vector<std::pair<std::string, i64>> places;
     for (std::size_t i = 0; i < dist.tensors().tensors().size(); ++i)
@@ -242,7 +242,7 @@ TEST(Fallback, ranks_verify_a_checkpoint_of_megatron_together) {
         places.emplace_back(dist.tensors().file(box.file).path(), box.position);
     return places;
   };
-  // The messages of the two ranks if a number is damaged.
+  // The messages of the two ranks after one number was damaged.
   const auto errors_with = [&](const std::pair<std::string, i64>& damaged, const std::string& second) {
     flip(damaged.first, std::size_t(damaged.second) * 8);
     std::vector<std::string> errors(2);
@@ -266,14 +266,14 @@ TEST(Fallback, ranks_verify_a_checkpoint_of_megatron_together) {
   const Errors first_finds = {"", "told: "}, second_finds = {"told: ", "rank 1: "};
   EXPECT_EQ(errors_with(boxes(a).front(), a), first_finds);
   EXPECT_EQ(errors_with(boxes(a).back(), a), second_finds);
-  // If their files differ, each rank verifies all of its own.
+  // If the ranks have different files, each rank verifies all of its own.
   EXPECT_EQ(errors_with(boxes(a).back(), b), first_finds);
   EXPECT_EQ(errors_with(boxes(b).front(), b), second_finds);
   const Found whole = start_in(a, b, 2, plan_of_starts());
   EXPECT_EQ(whole.iterations, (std::vector<i64>{2, 2}));
 }
 
-// Messages about the differences of a resumed run.
+// Tests of messages about changed settings of a resumed run.
 TEST(Resume, says_when_the_order_of_samples_is_another) {
   const TempFolder folder("order");
   const std::string dir = (folder.path / "ck").string();

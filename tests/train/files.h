@@ -1,4 +1,4 @@
-// A temporary folder of a test, and files as strings.
+// A test's temporary folder, and functions that read and write files as strings.
 #pragma once
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
-// A device that lets callers put down what they write: the state comes from snapshots to the bit, and is copied once.
+// Tests of a device whose write buffers callers fill directly. The state from snapshots must have the same bits, and it
+// is copied only once.
 #include "plan/filled_writes.h"
 
 #include <gtest/gtest.h>
@@ -23,12 +24,12 @@
 namespace megalith {
 namespace {
 
-using Bits = std::map<std::string, std::vector<u32>>;  // of each box of the state
+using Bits = std::map<std::string, std::vector<u32>>;  // by box of the state
 
 class Filling final : public test::WrappedInterpreter, public FilledWrites {
  public:
   explicit Filling(std::unique_ptr<Interpreter> real) : WrappedInterpreter(std::move(real)) {}
-  std::byte* host_view(const Leaf&) override { return nullptr; }  // as on a device
+  std::byte* host_view(const Leaf&) override { return nullptr; }  // the host has no view, as on a GPU
   void write_part(const Leaf& leaf, i64 begin, std::span<const std::byte> data) override {
     ++copied;
     real_->write_part(leaf, begin, data);
@@ -60,7 +61,7 @@ std::string key_of(const StateTensor& t, const StatePiece& p) {
   return fmt::format("{} {}", t.name, fmt::join(p.offset, ","));
 }
 
-// Other numbers in all of the state, the same where two ranks hold the same box.
+// Writes random numbers to all of the state. Ranks with the same box get the same numbers.
 void write_random(ModelState& model) {
   for (const StateTensor& t : model.tensors())
     for (const StatePiece& p : model.pieces(t)) {

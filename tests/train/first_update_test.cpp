@@ -1,4 +1,4 @@
-// Finds where a step first changes the state, because it must wait there for running copies.
+// Finds the first instruction of a step that changes the state. The step must wait there for copies in progress.
 #include "plan/first_update.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ PlannedStep first_update_step(const std::string& flags) {
   return plan_step(step_spec(o), *make_cpu_backend());
 }
 
-// The leaves that an instruction itself writes. A transfer and its wait only forward what another rank has.
+// The roles of the leaves that an instruction itself writes. A transfer and its wait only forward another rank's data.
 std::set<Role> written(const Plan& plan, const Program& p, const Instruction& in) {
   std::set<Role> roles;
   for (const int b : in.outs)
@@ -42,7 +42,7 @@ void expect_found(const Plan& plan, const std::string& program, const std::strin
       EXPECT_TRUE(role != Role::parameter && role != Role::main_parameter && role != Role::optimizer)
           << flags << ": " << in.op.name() << " writes " << name_of(role);
   }
-  EXPECT_LT(last_backward, update) << flags;  // copies can overlap the forward and the backward
+  EXPECT_LT(last_backward, update) << flags;  // copies can overlap forward and backward
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Model flops, counted over the graph, compared with Megatron's formula.
+// Compares the model's flops, counted over the graph, with Megatron's formula.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -10,8 +10,8 @@
 namespace megalith {
 namespace {
 
-// Megatron's num_floating_point_operations of one sequence, as its formula says it for dense models: 3 (forward and
-// backward) x 2 (multiply and add) x sizes; attention's two products at half of their square.
+// Megatron's num_floating_point_operations of one sequence, for dense models: 3 (forward and backward) x 2 (multiply
+// and add) x sizes. The two products of attention count half, because attention is causal.
 double by_formula(const ModelConfig& c) {
   const double h = double(c.hidden_size), s = double(c.seq_length), layers = double(c.num_layers);
   const double q = double(c.kv_channels * c.num_attention_heads), kv = double(c.kv_channels * c.groups());
@@ -53,8 +53,8 @@ double counted(ModelConfig c) {
 
 }  // namespace
 
-// Llama 3 8B at s 8192, each term by hand: 45.03e9 for the matrix products and 6.44e9 for attention's core, as
-// published with the formula.
+// Llama 3 8B at s 8192. The terms were computed by hand: 45.03e9 for the matrix products and 6.44e9 for the attention
+// core. The formula's publication has the same numbers.
 TEST(Flops, llama3_8b) {
   ModelConfig c = llama(model_of(32, 4096, 14336, 32, 8, 128256, 8192));
   const double products =
@@ -64,10 +64,10 @@ TEST(Flops, llama3_8b) {
   EXPECT_NEAR(counted(c), 51.5e9, 0.05e9);
   c.resolve();
   EXPECT_DOUBLE_EQ(size_of(Gpt(c)).attention_flops, 8192 * core);
-  EXPECT_EQ(size_of(Gpt(c)).parameters(), 8030261248.0);  // as published
+  EXPECT_EQ(size_of(Gpt(c)).parameters(), 8030261248.0);  // the published number
 }
 
-// GPT-2 124M: no gate, heads of their own, padded vocabulary: qkv 3 h h, projection h h, mlp 8 h h a layer.
+// GPT-2 124M has no gate, no grouped heads, and a padded vocabulary. A layer has qkv 3 h h, projection h h, mlp 8 h h.
 TEST(Flops, gpt2_counts_the_padded_vocabulary) {
   ModelConfig c = model_of(12, 768, 3072, 12, 12, 50257, 1024);
   c.padded_vocab_size = 50304;
@@ -75,12 +75,12 @@ TEST(Flops, gpt2_counts_the_padded_vocabulary) {
   EXPECT_DOUBLE_EQ(counted(c), 6 * matrices + 12 * 6.0 * 1024 * 768);
   c.resolve();
   const ModelSize size = size_of(Gpt(c));
-  EXPECT_EQ(size.parameters(), 124439808.0);  // as published
+  EXPECT_EQ(size.parameters(), 124439808.0);  // the published number
   EXPECT_EQ(size.padding, 47.0 * 768);
   EXPECT_EQ(size.by_kind.at(ParameterKind::positions), 1024.0 * 768);
 }
 
-// The sizes of DeepSeek-V3's attention, and of its dense layers.
+// DeepSeek-V3's sizes of attention and of dense layers.
 TEST(Flops, multi_head_latent_attention) {
   ModelConfig c = llama(model_of(3, 7168, 18432, 128, 0, 129280, 4096));
   c.mla = {true, 1536, 512, 128, 64, 128}, c.qk_layernorm = true;
@@ -100,7 +100,7 @@ TEST(Flops, heads_may_be_wider_than_the_model) {
   EXPECT_DOUBLE_EQ(counted(c), 6.0 * (2 * 8 * 16 + 8 * (16 + 2 * 8) + 16 * 8 + 3 * 16 + 8 * 10));
 }
 
-// step-bench's five models.
+// The five models of step-bench.
 TEST(Flops, equal_the_formula_for_the_benchmarks_models) {
   counted(model_of(12, 768, 0, 12, 0, 50257, 1024));
   counted(model_of(24, 1024, 0, 16, 0, 50257, 1024));
@@ -109,7 +109,7 @@ TEST(Flops, equal_the_formula_for_the_benchmarks_models) {
   counted(llama(model_of(8, 4096, 14336, 32, 8, 128256, 8192)));
 }
 
-// The additional parts of other families add no flops.
+// The special parts of other model families add no flops.
 TEST(Flops, equal_the_formula_for_every_family) {
   const ModelConfig gpt = model_of(3, 64, 0, 4, 2, 100, 32), base = llama(gpt);
   const auto with = [](ModelConfig c, const std::function<void(ModelConfig&)>& f) {

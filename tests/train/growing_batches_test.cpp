@@ -1,5 +1,5 @@
-// Steps with growing batch size have the same losses under any layout: a pipeline runs the schedules of all numbers
-// of micro-batches from one plan.
+// Steps with a growing batch size must have the same losses under any layout. One pipeline plan has the schedules for
+// all numbers of micro-batches.
 #include <gtest/gtest.h>
 
 #include "exec/cpu/backend.h"
@@ -22,7 +22,7 @@ struct SeenBatch {
   std::vector<i64> samples;
 };
 
-// As seen by the first rank of the last stage.
+// The results on the first rank of the last stage.
 SeenBatch trained(int ranks, const std::string& flags) {
   SeenBatch seen;
   harness::run_ranks(ranks, [&](Ranks& here) {
@@ -52,7 +52,7 @@ SeenBatch trained(int ranks, const std::string& flags) {
 
 TEST(GrowingBatches, AreTheSameUnderEveryLayout) {
   const SeenBatch alone = trained(1, "");
-  // 8 + 4 k from 15 k samples on
+  // The batch size is 8 + 4 k from sample 15 k.
   EXPECT_EQ(alone.samples, (std::vector<i64>{8, 8, 12, 12, 16, 20, 24, 24}));
   struct Case {
     int ranks;

@@ -1,5 +1,5 @@
-// Makes the CPU behave like a GPU: runs and writes wait in a queue until a result is needed, so a result is never
-// ready by itself.
+// A CPU backend that behaves like a GPU. Runs and writes wait in a queue until a result is needed, so no result is
+// ready before that.
 #pragma once
 #include <cstring>
 #include <deque>
@@ -56,17 +56,17 @@ class LateInterpreter final : public Interpreter {
   }
   bool ready(int) override { return false; }
   double arrived(int ticket) override {
-    while (!inner_tickets_.contains(ticket)) step();  // not further
+    while (!inner_tickets_.contains(ticket)) step();  // runs no further than necessary
     return inner_->arrived(inner_tickets_.at(ticket));
   }
   std::vector<double> take(int ticket) override {
-    while (!inner_tickets_.contains(ticket)) step();  // not further
+    while (!inner_tickets_.contains(ticket)) step();  // runs no further than necessary
     std::vector<double> values = inner_->take(inner_tickets_.at(ticket));
     values_[ticket] = values;
     return values;
   }
   void write_after(int ticket, const Leaf& leaf, Fill fill) override {
-    queue_.push_back([=, this] {  // the ticket was used before
+    queue_.push_back([=, this] {  // the ticket's result was taken before
       std::vector<std::byte> data(size_t(leaf.bytes));
       fill(values_.at(ticket), data.data());
       inner_->write(leaf, data.data());
@@ -102,7 +102,7 @@ class LateBackend final : public test::WrappedBackend {
     return std::make_unique<LateInterpreter>(real_->make_interpreter(plan, coord), profiled);
   }
 
-  mutable std::vector<int> profiled;  // results requested when profiling began, and minus those when it ended
+  mutable std::vector<int> profiled;  // number of requested results when profiling began; negative: when it ended
 };
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// On a device that works asynchronously, a run logs and writes exactly the same as on a synchronous one.
+// On an asynchronous device a run must log and write exactly the same as on a synchronous one.
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
@@ -42,11 +42,11 @@ TEST(LateRuns, ProfileTheStepsAskedFor) {
   };
   EXPECT_EQ(profiled("--profile-step-start 3 --profile-step-end 5"), (std::vector<int>{3, -5}));
   EXPECT_EQ(profiled("--profile-step-start 0 --profile-step-end 1"), (std::vector<int>{0, -1}));
-  EXPECT_EQ(profiled("--profile-step-start 8 --profile-step-end 20"), (std::vector<int>{8, -10}));  // the run ends
+  EXPECT_EQ(profiled("--profile-step-start 8 --profile-step-end 20"), (std::vector<int>{8, -10}));  // the run's end
   EXPECT_EQ(profiled("--profile-step-start 20 --profile-step-end 30"), (std::vector<int>{}));
 }
 
-// A step's time ends when its results arrive, not when they are read, which is after the next step has started.
+// A step ends when its results arrive. They are read later, after the next step has started.
 TEST(LateRuns, TimeStepsByWhenTheyEnd) {
   class Interpreter final : public test::WrappedInterpreter {
    public:
@@ -67,11 +67,11 @@ TEST(LateRuns, TimeStepsByWhenTheyEnd) {
   std::vector<double> ms;
   for (std::sregex_iterator it(told.timed.begin(), told.timed.end(), time), end; it != end; ++it)
     ms.push_back(std::stod((*it)[1]));
-  ASSERT_EQ(ms.size(), 6);  // of iterations 1, 2, 4, 6, 8, 10
+  ASSERT_EQ(ms.size(), 6);  // for iterations 1, 2, 4, 6, 8, 10
   for (size_t i = 1; i < ms.size(); ++i) EXPECT_NEAR(ms[i], 1e6, 0.01) << i;
 }
 
-// Skipped steps advance neither schedules nor Adam's corrections, even if the next step starts before the skip is
+// A skipped step advances neither the schedules nor Adam's corrections. The next step may start before the skip is
 // known.
 TEST(Trainer, RatesFollowTheStepsThatCounted) {
   const Options options =

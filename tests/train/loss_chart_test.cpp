@@ -21,8 +21,8 @@ static int width(const std::string& s) {
   return n;
 }
 
-// 10 x 3 cells, 20 x 12 dots: the point of dot column i lies on dot row round(11 i / 19), so the cells' dots follow by
-// hand.
+// A chart of 10 x 3 cells has 20 x 12 dots. The point of dot column i is in dot row round(11 i / 19). The dots of the
+// expected cells were computed by hand from that.
 TEST(LossChart, draws_a_falling_line) {
   std::vector<ChartPoint> points;
   for (int i = 0; i < 20; ++i) points.push_back({double(i + 1), 11 - double(i) * 10 / 19});
@@ -41,13 +41,13 @@ TEST(LossChart, has_its_size) {
   const auto lines = lines_of(loss_chart("t", points));
   ASSERT_EQ(lines.size(), 18u);
   for (const auto& line : lines) EXPECT_LE(width(line), 70);
-  EXPECT_EQ(width(lines[15]), 70);  // flat at the end, to the last column
+  EXPECT_EQ(width(lines[15]), 70);  // the curve is flat up to the last column
 }
 
 TEST(LossChart, joins_gaps_and_steep_pieces) {
   const std::vector<ChartPoint> points{{0, 0}, {1, 1}};
   const auto lines = lines_of(loss_chart("t", points, {.columns = 20, .rows = 5}));
-  for (int r = 1; r <= 5; ++r) EXPECT_GT(width(lines[size_t(r)]), 10) << lines[size_t(r)];  // some dot in every row
+  for (int r = 1; r <= 5; ++r) EXPECT_GT(width(lines[size_t(r)]), 10) << lines[size_t(r)];  // every row has a dot
 }
 
 TEST(LossChart, leaves_out_what_is_not_finite) {

@@ -1,4 +1,4 @@
-// The loss scale of real steps, some with overflows, compared with its definition in Megatron Core.
+// Compares the loss scale of real steps, some with overflows, with its definition in Megatron Core.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@
 namespace megalith {
 namespace {
 
-// Injects an infinity or a NaN into a gradient of one rank before the last program of some steps.
+// Writes an infinity or a NaN into one rank's gradient, in some steps, before the last program.
 class Injecting final : public test::WrappedInterpreter {
  public:
   Injecting(std::unique_ptr<Interpreter> real, const Plan& plan, std::map<i64, float> at)
@@ -41,7 +41,7 @@ class Injecting final : public test::WrappedInterpreter {
   i64 step_ = 0;
 };
 
-// fp8.md of the references, section 5.
+// The definition of the dynamic loss scale, from section 5 of the reference fp8.md.
 struct Defined {
   double scale, least;
   i64 window, hysteresis, clean = 0, left = hysteresis;
@@ -58,7 +58,7 @@ struct Defined {
 
 struct ScaledSteps {
   std::vector<bool> counted;
-  std::vector<double> scales, squares, losses;  // behind each step
+  std::vector<double> scales, squares, losses;  // after each step
   RunState state;
 };
 
@@ -83,7 +83,7 @@ ScaledSteps train_rank(Ranks& ranks, const Options& options, i64 steps, const st
   return out;
 }
 
-// On each rank. Numbers are injected on the last one.
+// The steps of each rank. Numbers are injected on the last rank.
 std::vector<ScaledSteps> train_ranks(int n, const std::string& flags, i64 steps,
                                      const std::map<i64, float>& injected = {}) {
   const Options options =
@@ -100,14 +100,14 @@ ScaledSteps train(const std::string& flags, i64 steps, const std::map<i64, float
   return train_ranks(1, flags, steps, injected)[0];
 }
 
-// Weights change exactly in steps that are not skipped. Returns the number of skipped steps.
+// Checks that weights change in exactly the steps that are not skipped. Returns the number of skipped steps.
 i64 follows(const ScaledSteps& s, Defined want) {
   i64 skipped = 0;
   for (size_t i = 0; i < s.counted.size(); ++i) {
     want.step(!s.counted[i]);
     EXPECT_EQ(s.scales[i], want.scale) << "step " << i + 1;
     EXPECT_TRUE(std::isfinite(s.losses[i]));
-    if (i > 0 && s.squares[i] > 0)  // of what this rank counts
+    if (i > 0 && s.squares[i] > 0)  // the squared norm that this rank computes
       EXPECT_EQ(s.squares[i] == s.squares[i - 1], !s.counted[i]) << "step " << i + 1;
     skipped += !s.counted[i];
   }
@@ -124,7 +124,7 @@ TEST(LossScale, falls_from_a_huge_start_to_what_fits) {
   EXPECT_TRUE(s.counted.back());
 }
 
-// The scale grows until a gradient overflows, falls by the hysteresis, and grows again.
+// The scale grows until a gradient overflows. After hysteresis it falls, and then it grows again.
 TEST(LossScale, finds_its_height_again_and_again) {
   const ScaledSteps s = train("--initial-loss-scale 65536 --loss-scale-window 2 --hysteresis 3", 120);
   EXPECT_GE(follows(s, {.scale = 65536, .least = 1, .window = 2, .hysteresis = 3}), 6);
@@ -139,7 +139,7 @@ TEST(LossScale, knows_a_number_that_is_put_into_one_gradient) {
   for (const auto& [step, number] : injected) EXPECT_FALSE(s.counted[size_t(step - 1)]) << number;
 }
 
-// A non-finite value in one gradient of one rank skips the step on all ranks, and all change the scale equally.
+// One gradient on one rank has a non-finite value. All ranks skip the step and change the scale equally.
 TEST(LossScale, is_one_for_all_ranks) {
   const std::map<i64, float> injected = {
       {2, std::nanf("")}, {3, std::numeric_limits<float>::infinity()}, {6, std::nanf("")}};

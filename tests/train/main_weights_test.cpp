@@ -1,4 +1,4 @@
-// Weights of a bf16 model as the model state reads and writes them: all f32 bits, however the ranks store them.
+// Tests how the model state reads and writes weights of a bf16 model. All f32 bits must be preserved, in any storage.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -18,14 +18,13 @@ namespace {
 
 using Pieces = std::map<std::string, std::vector<u32>>;  // bits by tensor and offset
 
-// As on a device: the host sees no leaf.
+// The host has no view of any leaf, as on a GPU.
 struct Hidden final : test::WrappedInterpreter {
   explicit Hidden(std::unique_ptr<Interpreter> real) { real_ = std::move(real); }
   std::byte* host_view(const Leaf&) override { return nullptr; }
 };
 
-// Calls f with the model's state on each of `ranks`. The largest matrix has more elements than are joined in one
-// call.
+// Calls f with the model's state on each of `ranks`. The largest matrix has more elements than one call joins.
 template <class F>
 void on_ranks(int ranks, const std::string& more, bool hidden, F&& f) {
   harness::run_ranks(ranks, [&](Ranks& here) {
@@ -86,7 +85,7 @@ TEST(MainWeights, BeginAsInF32) {
   }
 }
 
-// All bits are restored, in whole and in parts, also from the blocks of a synchronous and of an async save. The model
+// All bits are restored, in whole and in parts, also from the blocks of a synchronous and an async save. The model
 // computes with the nearest bf16 value.
 TEST(MainWeights, ComeBackToTheBit) {
   for (const bool hidden : {false, true})

@@ -1,5 +1,5 @@
-// The gradient of an untied table, of which only the rows of a step's tokens are written and read (the pass
-// mark-rows): training has the same bits.
+// Tests the pass mark-rows on the gradient of an untied embedding table. Only rows of a step's tokens are written and
+// read. Training must have the same bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kUntied = "--position-embedding-type rope --untie-embeddings-and-output-weights ";
 
-// What the leaves of gradients hold.
+// The number of nonzero elements in the gradient leaves.
 i64 nonzeros_of(const PlannedStep& step, Interpreter& interpreter) {
   i64 found = 0;
   for (const Parameter& p : step.parameters) {
@@ -36,11 +36,11 @@ i64 nonzeros_of(const PlannedStep& step, Interpreter& interpreter) {
 struct Ran {
   bool marked = false;
   std::vector<u32> weights;   // all bits after the last step
-  std::vector<i64> held;      // nonzero elements of their leaves
-  std::vector<i64> nonzeros;  // of the gradients of each step, if counted
+  std::vector<i64> held;      // nonzero elements of the gradient leaves
+  std::vector<i64> nonzeros;  // logged number of nonzero elements per step, if counted
 };
 
-// Four steps of three micro-batches with different tokens.
+// Runs four steps of three micro-batches with different tokens.
 Ran run_steps(const std::string& flags, bool pass) {
   const auto backend = make_cpu_backend();
   StepSpec spec = step_spec(options_for(1, kUntied + flags));
@@ -99,7 +99,7 @@ TEST(MarkedRows, ChangeNoBit) {
   }
 }
 
-// Counting zeros reads whole gradients.
+// If a run counts zeros in gradients, it reads whole gradients.
 TEST(MarkedRows, AreNotWhereZerosAreCounted) {
   const Ran counted = run_steps("--log-num-zeros-in-grad", true), want = run_steps("", false);
   EXPECT_FALSE(counted.marked);

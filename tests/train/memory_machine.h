@@ -1,11 +1,11 @@
-// A machine with a given amount of memory, and the memory that plans need.
+// A backend with a given amount of memory, and the memory need of plans on it.
 #pragma once
 #include "planner/memory_check.h"
 #include "settings/schedules.h"
 
 namespace megalith {
 
-// It cannot run plans.
+// It cannot run a plan.
 struct Memory : Backend {
   i64 memory = 0;
   std::optional<i64> host{};

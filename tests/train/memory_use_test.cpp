@@ -13,7 +13,7 @@ TEST(MemoryUse, OneRankTellsItsOwn) {
   EXPECT_EQ(memory_line({{200 * kMiB, 198 * kMiB}}), "memory: planned 200.0 MiB, used 198.0 MiB (99.00 %)");
 }
 
-// Rank 0 is neither of the two that matter.
+// The line names two ranks. Rank 0 is neither of them.
 TEST(MemoryUse, FullestAndWorstOffOfSeveralAreNamed) {
   const std::vector<MemoryUse> all = {
       {100 * kMiB, 99 * kMiB}, {300 * kMiB, 240 * kMiB}, {100 * kMiB, 101 * kMiB}, {80 * kMiB, 8 * kMiB}};

@@ -52,7 +52,7 @@ TEST(MetricsFile, resume_cuts_off_what_will_be_done_again) {
   EXPECT_EQ(read_file(path), "{\"iteration\":10}\n{\"iteration\":20}\n{\"iteration\":25}\n");
   { MetricsFile(path, 100).write(110, {}); }
   EXPECT_EQ(read_file(path), "{\"iteration\":10}\n{\"iteration\":20}\n{\"iteration\":25}\n{\"iteration\":110}\n");
-  write_file(path, "{\"iteration\":10}\n{\"iteration\":2");  // killed while it wrote
+  write_file(path, "{\"iteration\":10}\n{\"iteration\":2");  // the run was killed during a write
   { MetricsFile(path, 20).write(30, {}); }
   EXPECT_EQ(read_file(path), "{\"iteration\":10}\n{\"iteration\":30}\n");
 }

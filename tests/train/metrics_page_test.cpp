@@ -1,4 +1,4 @@
-// docs/training.md lists every metric as the table declares it.
+// docs/training.md must list every metric of the table, with the declared text.
 #include <gtest/gtest.h>
 
 #include <fstream>

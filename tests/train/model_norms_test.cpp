@@ -1,4 +1,5 @@
-// The parameters' norm and the zeros in the gradients, which a step's end computes, against what the ranks hold.
+// Compares the parameters' norm and the number of zeros in gradients, which a step computes, with the values that the
+// ranks hold.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,10 +23,10 @@ namespace {
 constexpr int kSteps = 2;
 
 struct Norms {
-  std::vector<double> params, nonzeros;  // of each step
-  std::vector<double> held;              // the norm of what all ranks hold behind it
-  std::vector<i64> held_nonzeros;        // in the gradients' leaves, of one rank
-  double elements = 0;                   // of the model
+  std::vector<double> params, nonzeros;  // per step
+  std::vector<double> held;              // norm of the parameters on all ranks after the step
+  std::vector<i64> held_nonzeros;        // nonzero elements in the gradient leaves of one rank
+  double elements = 0;                   // number of parameters of the model
 };
 
 double sum_over_ranks(Ranks& ranks, double share) {
@@ -73,7 +74,7 @@ Norms train_rank(Ranks& ranks, const Options& options) {
 
 constexpr const char* kBoth = "--log-params-norm --log-num-zeros-in-grad ";
 
-// Of each rank.
+// The norms that each rank reports.
 std::vector<Norms> train(int n, const std::string& flags) {
   const Options options = options_for(
       n, "--micro-batch-size 1 --global-batch-size 4 --lr-decay-style constant --num-workers 0 --disable-bias-linear " +
@@ -108,7 +109,7 @@ TEST(ModelNorms, AreNotMadeUnasked) {
   EXPECT_EQ(r.nonzeros, std::vector<double>(kSteps, -1));
 }
 
-// Parameters that several ranks hold count once, and padding does not.
+// A parameter that several ranks hold counts once. Padding does not count.
 TEST(ModelNorms, AreTheSameOnAnyRanks) {
   const std::string model = "--untie-embeddings-and-output-weights ", tied = "";
   for (const std::string& weights : {model, tied}) {

@@ -1,4 +1,4 @@
-// The owner of a non-persistent checkpoint.
+// Tests of the file that names the owner of a non-persistent checkpoint.
 #include "resume/non_persistent_mark.h"
 
 #include <gtest/gtest.h>

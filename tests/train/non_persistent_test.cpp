@@ -1,5 +1,5 @@
-// Local non-persistent checkpoints of several ranks: damaged, missing, of other iterations, from other starts. The
-// ranks resume from one iteration that all of them have, or from the checkpoint. Later results are those of an
+// Tests of local non-persistent checkpoints of several ranks: damaged, missing, of other iterations, from other starts.
+// The ranks resume from an iteration that all of them have, or from the checkpoint. Later results equal those of an
 // undisturbed run.
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ class NonPersistent : public ::testing::Test {
   std::string place(int rank, int iteration, const std::string& file = "") const {
     return at(fmt::format("live_copies/rank_{:05}/iter_{:07}{}", rank, iteration, file.empty() ? "" : "/" + file));
   }
-  // In a non-persistent checkpoint, each rank's tensors are in one file.
+  // In a non-persistent checkpoint one file has all tensors of a rank.
   std::string shard(int rank, int iteration) const { return place(rank, iteration, "shard_00000.safetensors"); }
 
   Said train(const std::string& name, const std::string& more) {
@@ -79,7 +79,7 @@ class NonPersistent : public ::testing::Test {
     }
   }
 
-  // After `disturb`, a run resumes from this iteration, logs this, and ends like an undisturbed run.
+  // After `disturb` a run must resume from this iteration, log this text, and end like an undisturbed run.
   void expect(int iteration, const std::string& text, const std::function<void()>& disturb) {
     SCOPED_TRACE(text);
     restore();
@@ -129,7 +129,7 @@ TEST_F(NonPersistent, damage_found_while_loading_leads_to_the_one_before) {
   expect(5, "; loading the non-persistent checkpoint", [&] { flip(at("live/iter_0000003/manifest.json"), 4000); });
 }
 
-// Nothing that was read before the damage was found stays.
+// State that was read before the damage was found must not stay.
 TEST_F(NonPersistent, damage_with_nothing_before_leads_to_a_fresh_start) {
   for (const char* optimizer : {"--use-distributed-optimizer", "", "--bf16"}) {
     SCOPED_TRACE(optimizer);
@@ -146,8 +146,8 @@ TEST_F(NonPersistent, damage_with_nothing_before_leads_to_a_fresh_start) {
   }
 }
 
-// If the flags refuse the checkpoint, it is not damaged. An older one, which the flags would accept, must not replace
-// it: it would be overwritten.
+// The flags refuse the newest checkpoint, which is not damaged. The run must not load an older one that the flags
+// accept. A run from it would overwrite the newest.
 TEST_F(NonPersistent, do_not_stand_in_for_what_the_flags_refuse) {
   restore();
   EXPECT_EQ(train("live", "--lr 0.5 --override-opt-param-scheduler").error, "");
@@ -164,14 +164,14 @@ TEST_F(NonPersistent, never_mix) {
   const auto replace = [](const std::string& from, const std::string& to) {
     fs::remove_all(to), fs::copy(from, to, fs::copy_options::recursive);
   };
-  // Ranks moved between hosts, and one whose directory was copied.
+  // Ranks moved to other hosts, and the directory of one rank was copied.
   expect(3, "skipped: rank 0: " + place(0, 5) + " belongs to rank 1 (and 1 more)", [&] {
     fs::rename(at("live_copies/rank_00000"), at("live_copies/moved"));
     fs::rename(at("live_copies/rank_00001"), at("live_copies/rank_00000"));
     fs::rename(at("live_copies/moved"), at("live_copies/rank_00001"));
   });
   expect(4, five + place(1, 5) + " belongs to rank 0\n", [&] { replace(place(0, 5), place(1, 5)); });
-  // With the same iteration and --save, from a start with another seed.
+  // The iteration and --save are the same, but the other start had another seed.
   restore();
   for (const char* end : {"", "_copies"}) fs::remove_all(at("live") + end);
   train("live", "--seed 7 --exit-interval 5");
@@ -179,7 +179,7 @@ TEST_F(NonPersistent, never_mix) {
   expect(4, five + "has one from another start of the run\n", [&] { replace(at("foreign"), place(1, 5)); });
 }
 
-// Only the latest one is kept, so the directory may contain nothing else.
+// Only the latest non-persistent checkpoint is kept. So the directory must contain nothing else.
 TEST_F(NonPersistent, need_a_directory_where_nothing_else_is) {
   restore();
   for (const std::string other : {"whole_copies/rank_00001/iter_0000005", "whole/iter_0000003"}) {
@@ -220,7 +220,7 @@ TEST_F(NonPersistent, of_36_flipped_bits_none_is_loaded) {
   }
 }
 
-// One rank's disk fails at the last moment: no rank has deleted the previous one.
+// One rank's disk fails at the last moment. No rank has deleted the previous checkpoint by then.
 TEST(NonPersistentSaved, old_ones_stay_until_every_rank_has_its_new_one) {
   const TempFolder folder("commit");
   const auto dir = [&](int rank) { return (folder.path / std::to_string(rank)).string(); };

@@ -1,4 +1,4 @@
-// Finding ranks whose replica of a weight differs.
+// Tests the search for ranks whose replica of a weight differs.
 #include "train/odd_copies.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Offload flags on a device that uses host memory anyway.
+// Tests of offload flags on the CPU, whose device memory is host memory.
 #include <gtest/gtest.h>
 
 #include "exec/cpu/backend.h"
@@ -32,7 +32,7 @@ TEST(OffloadOnTheCpu, IsToldToFreeNothing) {
   EXPECT_EQ(told("").find(kNothing), std::string::npos);
 }
 
-// On one rank; tests/parallel has several ranks and checkpoints.
+// Runs on one rank. tests/parallel has several ranks and checkpoints.
 TEST(OffloadOnTheCpu, OfActivationsChangesNoBit) {
   const std::string rms = " --position-embedding-type rope --normalization RMSNorm --disable-bias-linear";
   const std::string again = " --recompute-granularity full --recompute-method uniform --recompute-num-layers 2";

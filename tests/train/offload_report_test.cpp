@@ -1,4 +1,4 @@
-// A plan's report on the host memory of a step.
+// Tests of the plan's report on the host memory of a step.
 #include "planner/offload_report.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace megalith {
 
-// Optimizer state on the host: separate rows, not on the device but counted for the host, byte for byte.
+// Optimizer state on the host has separate rows. The report counts it for the host, not for the device, to the byte.
 TEST(ReportOfOffload, TellsWhereTheOptimizersStateLies) {
   Memory device, one_memory;
   device.host = 5 << 20;
@@ -21,7 +21,7 @@ TEST(ReportOfOffload, TellsWhereTheOptimizersStateLies) {
   const i64 there = step.plan.host_bytes;
   i64 matrices = 0;
   for (const Parameter& p : step.parameters) matrices += p.decays() ? p.type.elements() : 0;
-  EXPECT_EQ(there, 12 * matrices);  // on the device 10: the low half of main weights is 2 bytes
+  EXPECT_EQ(there, 12 * matrices);  // 10 on the device, where the low half of main weights is 2 bytes
   EXPECT_EQ(before.total() - need.total(), 10 * matrices);
   EXPECT_EQ(need.host_total() - before.host_total(), there);
   EXPECT_EQ(need_of(options, one_memory).total(), need_of(options_of(run), one_memory).total() + 2 * matrices);
@@ -39,7 +39,7 @@ TEST(ReportOfOffload, TellsWhereTheOptimizersStateLies) {
   EXPECT_EQ(refusal(options_of(run), device).find(advice), std::string::npos);
 }
 
-// Activations on the host: a separate row, not on the device but counted for the host, byte for byte.
+// Activations on the host have a separate row. The report counts them for the host, not for the device, to the byte.
 TEST(ReportOfOffload, TellsWhereActivationsLie) {
   Memory device, one_memory;
   device.host = 5 << 20;
@@ -58,7 +58,7 @@ TEST(ReportOfOffload, TellsWhereActivationsLie) {
   EXPECT_EQ(need.host_total() - before.host_total(), gone);
   const i64 saved = step.unoffloaded_bytes - step.plan.program("micro-batch").activation_bytes;
   EXPECT_GE(saved, gone * 9 / 11) << "two layers' values may be on their way";
-  EXPECT_GE(before.total() - need.total(), saved);  // and what gradients recompute
+  EXPECT_GE(before.total() - need.total(), saved);  // and the values that gradients recompute
   EXPECT_GT(need_of(options, one_memory).total(), need.total()) << "one memory has both";
   const std::string report = plan_report(options, step, need);
   for (const std::string& line :
@@ -84,7 +84,7 @@ TEST(ReportOfOffload, ActivationsOnTheHostAreAdvisedWhereThatFits) {
   EXPECT_EQ(refusal(options_of(run), device).find(flag), std::string::npos);
 }
 
-// Sixteen windows, or more if they exceed 96 MiB: the last one is smaller.
+// There are sixteen windows, or more if a window would exceed 96 MiB. The last one is smaller.
 TEST(ReportOfOffload, TellsTheWindowsOfTheOptimizersState) {
   Memory device;
   device.host = 5 << 20;

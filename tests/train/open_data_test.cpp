@@ -1,4 +1,4 @@
-// Fill-in-the-middle from the command line, with a tokenizer file.
+// Tests of fill-in-the-middle flags with a tokenizer file.
 #include "train/open_data.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace megalith {
 namespace {
 
-// Letters, of which "th" and "er" may be one token, with the tokens of fill-in-the-middle.
+// A tokenizer of letters with the special tokens of fill-in-the-middle. "th" and "er" can be one token.
 std::string tokenizer_json() {
   std::string vocabulary, added;
   int id = 0;
@@ -51,7 +51,7 @@ TEST(OpenData, FillsInTheMiddleOfRealText) {
   const i32 eod = tokenizer->find("<|endoftext|>");
   {
     IndexedDatasetWriter writer((folder.path / "text").string(), TokenType::uint16);
-    for (int i = 0; i < 60; ++i) {  // one document fills a sample, with space for the marks
+    for (int i = 0; i < 60; ++i) {  // one document fills a sample and leaves space for the special tokens
       std::vector<i32> tokens = tokenizer->encode(kTexts[i % 3]);
       tokens.resize(32, eod);
       writer.add_sequence(tokens);
@@ -68,7 +68,7 @@ TEST(OpenData, FillsInTheMiddleOfRealText) {
     const std::vector<i32>& tokens = one.ints("tokens");
     const std::string text =
         tokenizer->decode(std::span(tokens).first(std::ranges::find(tokens, eod) - tokens.begin()));
-    EXPECT_EQ(text.find("<s>"), text.npos) << text;  // the bos is not in a fragment
+    EXPECT_EQ(text.find("<s>"), text.npos) << text;  // a fragment has no bos
     const auto suffix = text.find("<fim_suffix>"), middle = text.find("<fim_middle>");
     ASSERT_TRUE(text.starts_with("<fim_prefix>") && suffix < middle && middle != text.npos) << text;
     const std::string a = text.substr(12, suffix - 12), b = text.substr(suffix + 12, middle - suffix - 12),

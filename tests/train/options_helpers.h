@@ -1,4 +1,4 @@
-// Command lines for the tests of options.
+// Parses command lines for the tests of options.
 #pragma once
 #include <sstream>
 #include <string>

@@ -1,4 +1,5 @@
-// Every flag in the project's inventory of Megatron-LM is a field here, or in the table of accepted and refused ones.
+// Every flag in the project's inventory of Megatron-LM must be a field of the options, or in the table of accepted and
+// refused flags.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -15,7 +16,7 @@
 namespace megalith {
 namespace {
 
-// Flags of other programs, of subcommands, and words that only look like flags.
+// Flags of other programs and of subcommands, and words that only look like flags.
 const std::set<std::string> kOthers = {"--append-eod",
                                        "--dry-run",
                                        "--dsa-indexer",
@@ -59,7 +60,7 @@ const std::set<std::string> kOthers = {"--append-eod",
                                        "--disable-x",
                                        "--no-x"};
 
-// From the tree, and from ../shared if it exists: it may have newer flags.
+// The inventory is in the repository. If ../shared has one, it is tested too, because it may have newer flags.
 TEST(Options, KnowEveryFlagOfTheInventory) {
   const std::string page = std::string(kSharedDir) + "/reference/megatron-features.md";
   for (const std::string& path : with_shared(golden("vectors/megatron_flags.txt"), page)) {
@@ -82,7 +83,7 @@ TEST(Options, KnowEveryFlagOfTheInventory) {
   }
 }
 
-// scripts/megatron-defaults has made the table from Megatron-LM's parser: a flag and its default a line.
+// scripts/megatron-defaults made the table from Megatron-LM's parser. A line has a flag and its default.
 std::map<std::string, std::string> megatron_defaults() {
   std::ifstream file(std::filesystem::path(kSourceDir) / "tests/train/megatron_defaults.tsv");
   std::map<std::string, std::string> table;
@@ -100,14 +101,14 @@ TEST(Options, KnowEveryFlagOfMegatronsParser) {
   for (const auto& [flag, value] : table) EXPECT_NE(index.known(flag), nullptr) << flag;
 }
 
-// The same default, in Megatron's words.
+// True if our default equals Megatron's default.
 bool same(const config::Field& field, const std::string& there) {
   // Values that correspond to None in Megatron.
   static const std::map<std::string, std::string> none = {{"rotary-seq-len-interpolation-factor", "1.0"},
                                                           {"dataloader-type", "single"},
                                                           {"null-tokenizer-eod-id", "-1"},
                                                           {"max-position-embeddings", "required"},
-                                                          {"eval-interval", "1000"},  // as in older releases
+                                                          {"eval-interval", "1000"},  // the default of older releases
                                                           {"num-query-groups", "0"},
                                                           {"yarn-beta-fast", "32.0"},
                                                           {"yarn-beta-slow", "1.0"}};
@@ -121,14 +122,14 @@ bool same(const config::Field& field, const std::string& there) {
     return known != none.end() ? known->second == text
                                : text == "None" || text == "none" || text == "[]" || text == "0" || text == "0.0";
   }
-  if (there.empty()) return text == "[]";  // an empty list
+  if (there.empty()) return text == "[]";  // None is an empty list here
   double ours = 0, theirs = 0;
   std::istringstream a(text), b(there);
   if (a >> ours && b >> theirs) return ours == theirs;
   return text == there || (text == "none" && there == "None");
 }
 
-// A default that differs from Megatron's is marked in the field, so that the start of a run reports it.
+// If a default differs from Megatron's, the field is marked. Then the start of a run reports the difference.
 TEST(Options, DefaultsThatDifferFromMegatronAreTold) {
   Options options;
   const config::FieldList fields = config::fields_of(options);

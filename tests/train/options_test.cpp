@@ -85,7 +85,7 @@ TEST(Options, ModelSpellings) {
   EXPECT_TRUE(options_of(std::string(kSmallRun) + "--disable-bias-linear --add-bias-linear").model.add_bias_linear);
 }
 
-// A command line with DeepSeek-V3's sizes in Megatron's words: with latent attention a factor above 1 means yarn.
+// DeepSeek-V3's sizes with Megatron's flags. With multi-head latent attention a factor above 1 means yarn.
 TEST(Options, LatentAttention) {
   const std::string line =
       std::string(kSmallRun) +
@@ -160,7 +160,7 @@ TEST(Options, RefusedFlagsSayWhy) {
             "unknown flag --num-exprts: the nearest known one is --num-experts (--help lists all)");
 }
 
-// Flags of older Megatron-LM releases keep their meaning.
+// Flags of older Megatron-LM releases have the same meaning.
 TEST(Options, OldSpellings) {
   const auto read = [](const std::string& flags) { return options_of(kSmallRun + flags); };
   EXPECT_EQ(read("--batch-size 8").train.micro_batch_size, 8);
@@ -204,7 +204,7 @@ TEST(Options, LearnedPositionsGoWhereAnotherKindIsGiven) {
                "--no-position-embedding has no effect"));
 }
 
-// Flags that only control Megatron's own machinery, or a part that is off, never stop a run.
+// Some flags only control internals of Megatron, or a part that is off. They never stop a run.
 TEST(Options, MachineryNeverStopsARun) {
   for (const char* flags :
        {"--cuda-graph-impl local --cuda-graph-scope attn mlp --cuda-graph-warmup-steps 3", "--use-checkpoint-args",
@@ -234,7 +234,7 @@ TEST(Options, TheLineThatIsLeftIsTold) {
     FAIL();
   } catch (const Mistakes& e) {
     EXPECT_EQ(e.lines.size(), 2u);
-    EXPECT_TRUE(e.after.empty());  // it would not run
+    EXPECT_TRUE(e.after.empty());  // the later command would not run
   }
 }
 

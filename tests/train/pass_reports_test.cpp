@@ -1,4 +1,4 @@
-// The report of each pass, kept with the planned step.
+// Tests of the pass reports that a planned step keeps.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -10,7 +10,7 @@
 namespace megalith {
 namespace {
 
-// How often each pass ran, by graph.
+// The number of runs of each pass, by graph.
 std::map<std::string, std::map<std::string, int>> passes(const std::string& flags) {
   const Options o =
       options_of(std::string(kSmallRun) + "--dry-run --vocab-size 101 --num-layers 8 --global-batch-size 8 " + flags);
@@ -37,7 +37,7 @@ TEST(PassReports, OfAPipelineAreOfAllItsGraphs) {
   EXPECT_EQ(of.size(), 5u);
 }
 
-// The training graph, not the evaluation graph.
+// The reports are those of the training graph, not of the evaluation graph.
 TEST(PassReports, OfOneGraphNeedNoName) {
   auto of = passes("--eval-iters 1 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
   EXPECT_EQ(of.size(), 1u);

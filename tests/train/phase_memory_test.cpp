@@ -1,4 +1,4 @@
-// Peak memory of a step's phases: the plan's figure compared with the memory that a run touches.
+// Compares the planned peak memory of a step's phases with the memory that a run touches.
 #include "step/phase_memory.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@
 namespace megalith {
 namespace {
 
-// The bytes of the arena in use, from a result's write to its last read, by the addresses that instructions get.
+// Measures the bytes of the arena in use by the addresses that instructions get. A result is in use from its write to
+// its last read.
 class Touched final : public RunWatch {
  public:
   Touched(const Plan& plan, const std::byte* arena) : plan_(plan), arena_(arena) {}

@@ -1,4 +1,5 @@
-// The phases of a step by a device's own clock: the tags that it receives, and the use of its seconds.
+// Tests of a step's phase times by the clock of a device: the tags that the device receives, and the use of its
+// seconds.
 #include "observe/phase_times.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ TEST(PhaseTimes, AddUpWhatADeviceTells) {
   const TimeTags tags = times.tags();
   const int last = step.plan.index_of("last-micro-batch");
   EXPECT_TRUE(tags.ends_step[size_t(last)]);
-  // One second for each interval of a tag.
+  // The device reports one second for each interval of a tag.
   TagSeconds told{2, std::vector<double>(size_t(tags.count))};
   double all = 0;
   const std::vector<int>& of_last = tags.of[size_t(last)];
@@ -46,7 +47,7 @@ TEST(PhaseTimes, AddUpWhatADeviceTells) {
   EXPECT_GT(of(heard, "forward-compute"), 0);
   EXPECT_GT(of(heard, "backward-compute"), 0);
   EXPECT_GT(of(heard, "optimizer-inner-step"), 0);
-  times.hear(told);  // nothing since
+  times.hear(told);  // no new interval
   EXPECT_EQ(of(times.take(), "optimizer"), 0);
 }
 

@@ -18,7 +18,7 @@ i64 need_with(Options options, i64 micro_batch, const Memory& machine) {
 
 }  // namespace
 
-// For any memory size, the suggested size fits, and the next divisor of the global batch does not.
+// For any memory size, the suggested micro-batch size fits. The next larger divisor of the global batch does not.
 TEST(PlanReport, NamesTheLargestMicroBatchThatFits) {
   const Options options = options_of(std::string(kSmallRun) + "--micro-batch-size 720 --global-batch-size 720");
   Memory machine;
@@ -45,7 +45,7 @@ TEST(PlanReport, SaysWhenNothingFitsAndWhenAllDoes) {
   EXPECT_EQ(refusal(options, machine), "");
 }
 
-// The suggestion fits, and the alternatives do not: found by planning.
+// The test plans all layouts. The suggested one fits, and the alternatives do not.
 TEST(PlanReport, NamesTheNearestLayoutsThatFit) {
   Options options = options_of(std::string(kSmallRun) + "--micro-batch-size 1 --global-batch-size 8");
   options.parallel.world_size = 4;
@@ -92,14 +92,14 @@ TEST(PlanReport, TellsWhatGradientsMakeAgain) {
     const PlannedStep step = plan_step(spec, machine);
     return plan_report(options, step, memory_need(options, step, machine, false));
   };
-  // Two norms and an activation per layer, and the last norm; f32.
+  // A layer has two norms and an activation, and the model has a last norm. All are f32.
   const ModelConfig& m = options.model;
   const i64 numbers = 6 * (2 * m.hidden_size + m.ffn_hidden_size) + m.hidden_size;
   const double mib = double(numbers * m.seq_length * 8 * 4) / (1 << 20);
   EXPECT_NE(report().find(fmt::format("rematerialized in gradients: {:.1f} MiB of activations", mib)),
             std::string::npos)
       << report();
-  // Rematerialization costs time, so it is off if memory suffices.
+  // Rematerialization costs time. If memory suffices, it is off.
   machine.memory = i64{1} << 40;
   EXPECT_EQ(report().find("rematerialized"), std::string::npos);
   spec.passes_off = {"rematerialize"};
@@ -107,7 +107,7 @@ TEST(PlanReport, TellsWhatGradientsMakeAgain) {
   EXPECT_EQ(report().find("rematerialized"), std::string::npos);
 }
 
-// The plan with rematerialization is chosen if the run would not fit otherwise, including memory outside the plan.
+// If the run would not fit otherwise, the plan rematerializes. The check includes memory outside the plan.
 TEST(PlanReport, MakesAgainRatherThanRefuses) {
   const Options options = options_of(std::string(kSmallRun) +
                                      "--num-layers 6 --micro-batch-size 8 --swiglu --save nowhere --save-interval 5 "
@@ -123,7 +123,7 @@ TEST(PlanReport, MakesAgainRatherThanRefuses) {
   }
 }
 
-// Copies of --async-save are made on the device first, if it has space.
+// If the device has memory left, --async-save makes its copies on the device first.
 TEST(PlanReport, HasCopiesOnTheDeviceIfItHasRoom) {
   const Options options =
       options_of(std::string(kSmallRun) + "--vocab-size 1000 --save nowhere --save-interval 5 --async-save");
@@ -146,7 +146,7 @@ TEST(PlanReport, HasCopiesOnTheDeviceIfItHasRoom) {
   EXPECT_EQ(plan_report(options, step, none).find(more), std::string::npos);
 }
 
-// A device with its own memory: the host's need is reported separately.
+// The device has its own memory, so the host's need is reported separately.
 TEST(PlanReport, TellsADevicesMemoryFromTheHosts) {
   const Options options = options_of(std::string(kSmallRun) + "--vocab-size 1000");
   Memory host, device;
@@ -157,7 +157,7 @@ TEST(PlanReport, TellsADevicesMemoryFromTheHosts) {
   EXPECT_GT(need.host_total(), *device.host);
   EXPECT_NO_THROW(check_host_memory(need, need.host_total()));
   EXPECT_THROW(check_host_memory(need, need.host_total() - 1), Error);
-  EXPECT_NO_THROW(check_host_memory(need_of(options, host), 0));  // a single memory, which check_memory() examines
+  EXPECT_NO_THROW(check_host_memory(need_of(options, host), 0));  // one memory, which check_memory() checks
   EXPECT_GT(need_of(options, host).total(), need.total());
   const std::string report = plan_report(options, step, need);
   for (const char* line : {"  context and libraries ", "  beside it, of the host's "})
@@ -166,7 +166,7 @@ TEST(PlanReport, TellsADevicesMemoryFromTheHosts) {
   EXPECT_NE(refusal(options, device).find("MiB of the memory of none, 0.0 MiB are available"), std::string::npos);
 }
 
-// For the data's index the limit of mapped bytes is counted. Evaluation and saves have their own threads.
+// The limit of mapped bytes counts for the data's index. Evaluation and saves have their own threads.
 TEST(PlanReport, CountsTheDatasPagesAndTheThreadsBesideTraining) {
   const TempFolder folder("plan_report");
   const std::string prefix = (folder.path / "d").string(), run = std::string(kSmallRun) + "--eval-iters 0 ";
@@ -188,8 +188,8 @@ TEST(PlanReport, CountsTheDatasPagesAndTheThreadsBesideTraining) {
   EXPECT_EQ(need("--save x --save-interval 1 --eval-iters 5").others, evaluation + saving);
 }
 
-// By hand: a rank's activations are [s, b, h] in f32. A layer's forward and backward each reduce them twice over
-// tensor parallelism. Data-parallel ranks reduce every gradient once, for any number of micro-batches.
+// Computed by hand. A rank's activations are [s, b, h] in f32. The forward and the backward of a layer each reduce them
+// twice over tensor parallelism. For any number of micro-batches, data-parallel ranks reduce every gradient once.
 TEST(PlanReport, TellsWhatAStepSendsOverEachAxis) {
   Memory machine;
   const auto line = [&](const std::string& flags, const std::string& axes) {
@@ -218,16 +218,16 @@ TEST(PlanReport, TellsWhatAStepSendsOverEachAxis) {
   EXPECT_NEAR(dp / double(4 * parameters), 1, 0.01);
   for (const char* flags : {"", "--use-distributed-optimizer --overlap-grad-reduce"}) {
     const std::string sums = std::string("--world-size 2 ") + flags, weights = flags;
-    const double gathered = weights.empty() ? 0 : 2.0 * double(parameters);  // half of the f32 weights, to one other
+    const double gathered = weights.empty() ? 0 : 2.0 * double(parameters);  // half of the f32 weights, to one rank
     EXPECT_NEAR((line(sums + " --grad-reduce-in-bf16", "dp") - gathered) / (line(sums, "dp") - gathered), 0.5, 0.01);
   }
-  // Activations between stages; the tied table's gradient and the three sums at the step's end are reduced.
+  // Stages send activations. The gradient of the tied table and the three sums at the end of the step are reduced.
   const double table = 128 * 64 * 4, sums = 3 * 8;
   EXPECT_EQ(line("--world-size 2 --pipeline-model-parallel-size 2 --global-batch-size 8", "pp"),
             4 * activations + table + sums);
 }
 
-// Gathered by the first micro-batch or by the update: once per step, into the same memory.
+// The first micro-batch or the update gathers the weights, once per step and into the same memory.
 TEST(PlanReport, GathersBesideTheForwardCostNothing) {
   Memory machine;
   for (const char* more : {"", "--global-batch-size 16 ", "--global-batch-size 16 --bf16 ",

@@ -1,4 +1,4 @@
-// The precision that the flags select, and its text.
+// Tests of the precision that the flags select, and of its text in the log.
 #include "settings/precision.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(PrecisionRecipe, keeps_moments_and_gradients_as_they_are_asked_for) {
   EXPECT_EQ(recipe("--bf16 --main-grads-dtype bf16"), p);
 }
 
-// Bytes of a plan's leaves of a role, without padding.
+// The bytes of the leaves of a role in a plan, without padding.
 i64 bytes_of(const PlannedStep& step, Role role) {
   i64 sum = 0;
   for (const Leaf& leaf : step.plan.leaves)
@@ -76,7 +76,7 @@ TEST(PrecisionRecipe, takes_the_bytes_that_it_says) {
   EXPECT_EQ(wide.plan.arena_bytes - narrow.plan.arena_bytes, places(wide) - places(narrow));
 }
 
-// The minimum memory of a rank counts the types in which values are kept.
+// The minimum memory of a rank depends on the stored types.
 TEST(PrecisionRecipe, is_known_where_memory_is_counted_before_planning) {
   const auto refused = [](const std::string& flags, i64 memory) -> std::string {
     Memory machine;
@@ -93,14 +93,14 @@ TEST(PrecisionRecipe, is_known_where_memory_is_counted_before_planning) {
     while (high - low > 1) (refused(flags, (low + high) / 2).starts_with("weights") ? low : high) = (low + high) / 2;
     return high;
   };
-  const i64 wide = least(""), parameters = wide / 16;  // 2 + 2 of weights, 4 of gradients, 8 of moments
+  const i64 wide = least(""), parameters = wide / 16;  // 2 + 2 bytes of weights, 4 of gradients, 8 of moments
   EXPECT_EQ(wide, 16 * parameters);
   EXPECT_EQ(least("--exp-avg-dtype bf16"), 14 * parameters);
   EXPECT_EQ(least("--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16 --main-grads-dtype bf16"), 10 * parameters);
 }
 
-// Experts are divided among other ranks than dense weights. The memory check before planning must not refuse such a
-// plan.
+// Experts and dense weights are divided among different ranks. The memory check before planning must accept such a plan
+// if it fits.
 TEST(PrecisionRecipe, what_is_counted_before_planning_is_what_ranks_hold_of_experts) {
   for (const char* layout :
        {"", "--expert-model-parallel-size 8 ", "--expert-model-parallel-size 4 --use-distributed-optimizer ",

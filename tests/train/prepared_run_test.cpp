@@ -1,4 +1,5 @@
-// A standby rank whose device gets its memory late: it reads the state before that, and trains on to the same bits.
+// Tests of a standby rank whose device gets its memory late. The rank reads the state before that. Training then
+// continues with the same bits.
 #include "train/prepared_run.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ namespace megalith {
 namespace {
 
 struct DeviceRoom {
-  bool holds = true;     // the device has room beside the former ranks
+  bool holds = true;     // the device has memory for the state while the former ranks still run
   bool damaged = false;  // the first write fails
 };
 
@@ -31,7 +32,8 @@ struct StateMoves {
   std::atomic<int> written_ahead = 0, written_later = 0, moved = 0, rooms = 0;
 };
 
-// Without memory until take_memory(): each other call before that would be one of a null pointer.
+// An interpreter without memory until take_memory(). Before that every other call fails, because there is no real
+// interpreter.
 class LateMemory final : public test::WrappedInterpreter, public FilledWrites, public DeferredMemory {
  public:
   LateMemory(std::function<std::unique_ptr<Interpreter>()> make, const DeviceRoom& how, StateMoves& seen)
@@ -122,8 +124,7 @@ class StandbyState : public testing::Test {
   }
   std::string save(const std::string& name) const { return (folder_.path / name).string(); }
 
-  // Trains to iteration 5 with snapshots, then from there with ranks that were on standby. Returns what the latter
-  // print.
+  // Trains to iteration 5 with snapshots. Then ranks that were on standby continue. Returns what those ranks print.
   std::string train_on(const std::vector<DeviceRoom>& how, StateMoves& seen) {
     testing::internal::CaptureStdout();
     harness::run_ranks(kStandbyRanks, [&](Ranks& ranks) {

@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// Characters, not bytes: UTF-8's continuation bytes don't count.
+// Counts characters, not bytes, so UTF-8's continuation bytes do not count.
 static int shown_width(const std::string& s) {
   int n = 0;
   for (char c : s) n += (c & 0xc0) != 0x80;
@@ -45,14 +45,14 @@ TEST(Duration, grows_from_minutes_to_days) {
 
 TEST(Progress, estimates_from_the_steps_of_this_run) {
   double now = 100;
-  Progress progress(50, 60, [&] { return now; });  // resumed at 50
+  Progress progress(50, 60, [&] { return now; });  // resumed at iteration 50
   now = 102;
   progress.update(51, 3, 1000);
   EXPECT_DOUBLE_EQ(progress.state().tokens_per_second, 500);
   EXPECT_DOUBLE_EQ(progress.state().seconds_left, 18);
   now = 103;
   progress.update(52, 2.5, 1000);
-  EXPECT_DOUBLE_EQ(progress.state().tokens_per_second, 550);  // a tenth of the way to 1000
+  EXPECT_DOUBLE_EQ(progress.state().tokens_per_second, 550);  // a tenth of the way from 500 to 1000
   EXPECT_DOUBLE_EQ(progress.state().seconds_left, 12);
   EXPECT_EQ(progress.state().loss, 2.5);
 }

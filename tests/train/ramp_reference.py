@@ -35,7 +35,7 @@ def case(flags, calculator, nominal, style, warmup, decay, wd=(0.1, 0.1, "consta
     for _ in range(STEPS):
         calculator.update(consumed, False)
         size = calculator.get_current_running_global_batch_size()
-        if size is None:  # the newer class for steps has no rounding
+        if size is None:  # the newer class for steps does not round
             size = calculator.get_current_global_batch_size()
         rates.append(optimizer.param_groups[0]["lr"])
         others.append(optimizer.param_groups[1]["lr"])

@@ -1,4 +1,4 @@
-// A pipeline prepares its programs before the first step: no one-time work is left while ranks wait for each other.
+// A pipeline prepares its programs before the first step. So no rank waits for another's one-time work.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -17,7 +17,7 @@ using Runs = std::set<std::tuple<int, bool, int>>;
 
 struct Told {
   Runs ready, ran;
-  bool late = false;  // something was prepared after the first run
+  bool late = false;  // a program was prepared after the first run
 };
 
 class ReadyInterpreter final : public test::WrappedInterpreter {
@@ -45,7 +45,7 @@ class ReadyBackend final : public test::WrappedBackend {
   mutable Told told;
 };
 
-// A stage of a pipeline of `ranks`, which trains with this many micro-batches and evaluates with more.
+// Runs a pipeline of `ranks` stages. It trains with this many micro-batches and evaluates with more.
 void expect_all_ready(int ranks, int micro_batches, const std::string& more) {
   testing::internal::CaptureStdout();
   harness::run_ranks(ranks, [&](Ranks& here) {

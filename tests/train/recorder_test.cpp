@@ -1,4 +1,4 @@
-// How the recorder combines values of iterations: over ranks, over an interval, and over an interruption.
+// Tests how the recorder combines values of iterations: over ranks, over an interval, and over an interruption.
 #include "observe/recorder.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ constexpr Metric kMetrics[] = {
      .over_interval = OverInterval::mean},
 };
 
-// A run whose steps end one second apart, recorded with these metrics.
+// A run whose steps end one second apart. The recorder has these metrics.
 class Steps {
  public:
   Steps(RecordedModel& model, std::span<const Metric> metrics, const RunProgress& start = {})
@@ -70,12 +70,12 @@ std::string text(const Record& r) {
 TEST(Recorder, reduces_over_the_interval) {
   RecordedModel model;
   Steps run(model, kMetrics);
-  EXPECT_TRUE(run.step(100).ends_interval);  // the first of a run
+  EXPECT_TRUE(run.step(100).ends_interval);  // the first iteration of a run
   const Record& second = run.step(2);
   EXPECT_FALSE(second.ends_interval);
   EXPECT_EQ(text(second), "last 2 2, mean 2 2, sum 2 2, max 2 2, each 2 2, rate 2 2, a 2 2, b -2 -2, ");
   EXPECT_EQ(text(run.step(8)), "last 8 8, mean 8 5, sum 8 10, max 8 8, each 8 5, rate 8 5, a 8 5, b -8 -5, ");
-  // A skipped step: means and maxima exclude it, times include it.
+  // The step is skipped. Means and maxima exclude it; times include it.
   EXPECT_EQ(text(run.step(20, false)),
             "last 20 20, mean 20 5, sum 20 30, max 20 8, each 20 10, rate 20 10, a 20 5, b -20 -5, ");
 }
@@ -113,14 +113,14 @@ TEST(Recorder, counts_iterations_and_losses) {
   EXPECT_DOUBLE_EQ(of(r, "tokens_per_second"), 4 * 32);
   EXPECT_EQ(r.tokens, 4 * 32);
   EXPECT_EQ(of(r, "consumed_tokens"), 20 * 32);
-  EXPECT_EQ(of(r, "skipped_samples"), -1);  // there are none
+  EXPECT_EQ(of(r, "skipped_samples"), -1);  // the run has none
   EXPECT_EQ(of(r, "params_norm"), -1);      // not requested
   run.step(1, true, INFINITY);
   EXPECT_EQ(of(r, "lm loss"), INFINITY);
-  EXPECT_EQ(of(r, "nan_iterations"), 2);  // a step that was not skipped may have one too
+  EXPECT_EQ(of(r, "nan_iterations"), 2);  // a step that is not skipped may also have a NaN
 }
 
-// With the interval from a checkpoint the next line is the same as without an interruption.
+// A run resumes with the interval in the checkpoint. The next line must be the same as without an interruption.
 TEST(Recorder, goes_on_with_an_interval) {
   RecordedModel model;
   Steps whole(model, kMetrics), before(model, kMetrics);
@@ -152,7 +152,7 @@ TEST(Recorder, reduces_over_the_ranks) {
   });
 }
 
-// The norm is already reduced over all ranks.
+// The norm is already reduced over all ranks, so the recorder does not exchange it.
 TEST(Recorder, speaks_only_for_metrics_that_need_it) {
   const RecordedModel model;
   Options more = model.options, most = more;

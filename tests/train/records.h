@@ -1,4 +1,4 @@
-// Makes records for tests of sinks, by the names of metrics.
+// Makes records for tests of sinks, from names of metrics.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -17,10 +17,10 @@ inline const Metric* metric_named(const std::string& name) {
 struct Given {
   std::string metric;
   double value;
-  std::string term{};  // of the losses
+  std::string term{};  // name of a loss term
 };
 
-// Sets the values in the table's order, as the recorder does, for the iteration and for the interval.
+// Sets the values for the iteration and for the interval. As in the recorder, the order is that of the table.
 inline Record record_of(const std::vector<Given>& given) {
   Record r{.ends_interval = true};
   for (const auto& [metric, value, term] : given)

@@ -1,4 +1,4 @@
-// The lines at the start of a run, and the file of its arguments.
+// Tests of the first lines of a run, and of the file with its arguments.
 #include "observe/run_head.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,8 @@ const std::string kLlama =
     "--ffn-hidden-size 96 --swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear "
     "--untie-embeddings-and-output-weights --seq-length 32 --micro-batch-size 2 --lr 3e-4 --min-lr 3e-5 "
     "--lr-decay-style cosine --vocab-size 1000 --attention-dropout 0 --hidden-dropout 0 ";
-// A layer: q and its output 64 x 64, k and v 32 x 64, three of 96 x 64, two norms; two tables; a norm.
+// A layer has q and its output 64 x 64, k and v 32 x 64, three matrices of 96 x 64, and two norms. The model has two
+// tables and a norm.
 constexpr i64 kLlamaParameters = 4 * (2 * 64 * 64 + 2 * 32 * 64 + 3 * 96 * 64 + 2 * 64) + 2 * 1000 * 64 + 64;
 
 RunFacts facts() {
@@ -95,7 +96,7 @@ TEST(RunHead, SaysOfASmallRunThatNothingIsKept) {
             std::string::npos);
 }
 
-// A CPU has two ways to compute bf16 products, with different speeds.
+// A CPU has two methods for bf16 products, with different speeds.
 TEST(RunHead, SaysHowProductsOfBf16AreMade) {
   RunFacts f = facts();
   f.device = "CPU", f.bf16_products = make_cpu_backend()->bf16_products();
@@ -106,7 +107,7 @@ TEST(RunHead, SaysHowProductsOfBf16AreMade) {
   EXPECT_NE(run_head(options_of(flags), f).find("layout      1 rank on CPU; computes in f32\n"), std::string::npos);
 }
 
-// A run that resumes with the same arguments has one file; a file of other arguments is never overwritten.
+// If a run resumes with the same arguments, there is one file. A file with other arguments is never overwritten.
 TEST(RunHead, ArgumentsHaveAFileOfTheirOwn) {
   const TempFolder folder("arguments");
   const std::string save = "--save-interval 1 --save " + folder.path.string() + " ";

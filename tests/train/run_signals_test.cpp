@@ -5,7 +5,7 @@
 namespace megalith {
 namespace {
 
-// A signal during a run's preparation is not lost, and does not end the process.
+// A signal during the preparation of a run must not be lost, and must not end the process.
 TEST(EarlySignals, LeaveWordForTheRun) {
   const EarlySignals early;
   raise(SIGUSR1), raise(SIGUSR1), raise(SIGUSR2);
@@ -44,7 +44,7 @@ TEST(EarlySignals, LeaveAsTheyCame) {
   EXPECT_EQ(after.sa_handler, before.sa_handler);
 }
 
-// As for a script's background job, or under nohup.
+// A script's background job ignores signals, and so does a job under nohup.
 TEST(RunSignals, that_were_ignored_stay_so_unless_the_user_names_them) {
   struct sigaction before {
   }, ignore{}, after{};

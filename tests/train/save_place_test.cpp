@@ -1,4 +1,4 @@
-// Checkpoint directories that disappear, return, or are taken over by another job while a run saves there.
+// Tests of checkpoint directories that disappear, return, or are taken by another job while a run saves there.
 #include <gtest/gtest.h>
 
 #include "base/one_line.h"
@@ -50,7 +50,7 @@ struct SaidOfPlace {
   int exit_code = -1;
 };
 
-// This many ranks train for six steps and save after each; `at_step` is called on the first rank.
+// This many ranks train six steps and save after each. `at_step` is called on the first rank.
 SaidOfPlace train(int ranks, const std::string& more, const AtStep& at_step) {
   SaidOfPlace said;
   testing::internal::CaptureStdout();
@@ -77,7 +77,8 @@ int count_of(const std::string& text, const std::string& part) {
   return n;
 }
 
-// Iterations 2 to 4 are not saved, and nothing is created in their place; then the directory returns.
+// The run saves nothing at iterations 2 to 4, and creates nothing in place of the directory. Then the directory
+// returns.
 TEST(SavePlace, that_vanishes_costs_saves_and_nothing_else) {
   for (const int ranks : {1, 2}) {
     for (const bool mount_point_stays : {false, true}) {
@@ -103,9 +104,9 @@ TEST(SavePlace, that_vanishes_costs_saves_and_nothing_else) {
         const int gone = count_of(said.err, "is not the directory that it was when the run began: mount it again");
         if (more.empty())
           EXPECT_TRUE(lost == 3 * ranks && gone == lost) << lost << " lost, " << gone << " gone";
-        else  // the save in progress may be lost too, or wait until the directory returns
+        else  // the save in progress may be lost, or wait until the directory returns
           EXPECT_TRUE(lost >= 2 * ranks && gone >= 2 * ranks) << lost << " lost, " << gone << " gone";
-        EXPECT_TRUE(!more.empty() || fs::exists(save + "/iter_0000001"));  // or it was in progress
+        EXPECT_TRUE(!more.empty() || fs::exists(save + "/iter_0000001"));  // or the save was in progress
         EXPECT_FALSE(fs::exists(save + "/iter_0000003"));
         EXPECT_EQ(read_file(save + "/latest_checkpointed_iteration.txt"), "6");
       }
@@ -123,7 +124,7 @@ TEST(SavePlace, is_the_loaded_one_however_it_is_spelled) {
   EXPECT_EQ(again.out.find("successfully saved"), std::string::npos) << again.out;
 }
 
-// A directory that appears among the non-persistent checkpoints during the run, but is not one.
+// During the run a directory appears among the non-persistent checkpoints that is not one.
 TEST(SavePlace, of_copies_keeps_what_is_no_copy) {
   const TempFolder folder("no_copy");
   const std::string save = folder.path / "save", copies = folder.path / "copies";
@@ -156,7 +157,7 @@ TEST(SavePlace, of_another_jobs_ends_the_run_before_its_next_save) {
   EXPECT_FALSE(fs::exists(save + "/iter_0000003"));
 }
 
-// Two ranks save over an older checkpoint, and another job takes the lock at one of the steps.
+// Two ranks save over an older checkpoint. At one of the steps another job takes the lock.
 struct InFlight {
   std::string error, latest, said;
   bool has_old = false, has_new = false, has_unfinished = false;

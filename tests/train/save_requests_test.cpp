@@ -16,11 +16,11 @@ TEST(SaveRequests, CountOnceWhereAllAreTold) {
   EXPECT_FALSE(r.anew({1, 1, 1}, 3));
   EXPECT_TRUE(r.anew({2, 2, 1}, 3 + kSecond));
   EXPECT_FALSE(r.anew({2, 2, 2}, 3 + 2 * kSecond));
-  EXPECT_TRUE(r.anew({3, 2, 2}, 4));  // steps longer than the polling interval
+  EXPECT_TRUE(r.anew({3, 2, 2}, 4));  // steps may take longer than the polling interval
   EXPECT_FALSE(r.anew({3, 3, 3}, 4 + 10 * kSecond));
 }
 
-// Each message to one rank is a request, whichever rank gets it.
+// Each signal to one rank is a request, on any rank.
 TEST(SaveRequests, CountWhereOneAfterAnotherIsTold) {
   SaveRequests r;
   EXPECT_TRUE(r.anew({1, 0}, 1));

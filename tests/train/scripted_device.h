@@ -1,5 +1,5 @@
-// A device that computes nothing. Its steps are skipped or not as scripted, and their results are ready immediately
-// or only when they are waited for.
+// A device that computes nothing. A script decides which steps are skipped. Results are ready immediately, or only when
+// the run waits for them.
 #pragma once
 #include <vector>
 
@@ -11,8 +11,8 @@ namespace megalith {
 class ScriptedInterpreter final : public Interpreter {
  public:
   ScriptedInterpreter(std::vector<bool> counts, bool late) : counts_(std::move(counts)), late_(late) {}
-  std::vector<double> step_scalars_in;  // of all steps, in order
-  bool waits_for_results = false;       // a write followed a step whose result was not taken
+  std::vector<double> step_scalars_in;  // for all steps, in order
+  bool waits_for_results = false;       // true if a write followed a step whose result was not taken
 
   void run(int, bool, int) override {}
   int send(const Leaf&, int, int, int) override { return 0; }

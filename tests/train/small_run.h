@@ -1,4 +1,4 @@
-// Runs of a small model with ranks that are threads, for tests of saves and loads.
+// Runs of a small model for tests of saves and loads. The ranks are threads.
 #pragma once
 #include "files.h"
 #include "options_helpers.h"

@@ -1,4 +1,4 @@
-// The part of a backward that a pipeline may delay into its idle time.
+// Tests which nodes of a backward a pipeline may delay into its idle time.
 #include "step/split_weights.h"
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@ namespace megalith {
 
 namespace {
 
-// Two terms of one gradient, as for a weight that is used twice, and optionally a node of the backward that reads the
-// sum.
+// The graph has two terms of one gradient, as for a weight that is used twice. If `is_read`, a node of the backward
+// reads the sum.
 std::vector<Phase> phases(bool is_read) {
   Graph g;
   Builder b(g);

@@ -1,4 +1,5 @@
-// Plans of all stages of a pipeline, made without its ranks: the report shows the stage with the most memory.
+// Tests of plans for all stages of a pipeline that are made without its ranks. The report shows the stage with the most
+// memory.
 #include "planner/stage_plans.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ const std::string kPipeline = std::string(kSmallRun) +
                               "--vocab-size 100 --untie-embeddings-and-output-weights --dry-run --world-size 4 "
                               "--pipeline-model-parallel-size 4 --global-batch-size 32 --eval-iters 0 ";
 
-// Each einsum takes a second, all else nothing.
+// A clock on which each einsum takes a second and other nodes take no time.
 struct EinsumClock : sim::Clock {
   sim::Took seconds(const Plan&, const Program&, const Instruction& in) const override {
     return {.work = in.op.name() == "einsum" ? 1.0 : 0.0};
@@ -57,7 +58,7 @@ TEST(StagePlans, FindsTheFullestStage) {
   }
 }
 
-// Stages 1 and 2 differ only in the number of micro-batches that they keep.
+// Stages 1 and 2 differ only in the number of micro-batches whose activations they keep.
 TEST(StagePlans, AsksOnlyForStagesThatMayBeTheFullest) {
   Memory machine;
   const Options o = options_of(kPipeline + "--num-layers 8");
@@ -71,7 +72,7 @@ TEST(StagePlans, ReportTellsTheStageAndTheWholeModel) {
   const FullestStage full = fullest_stage(plans, false);
   EXPECT_EQ(full.stage, 1);
   const std::string text = plan_report(o, plans.at(full.stage), full.need);
-  // GPT: tables of 128 rows (28 of padding), positions, layers, the last norm.
+  // A GPT has tables of 128 rows (28 of padding), positions, layers and the last norm.
   const i64 h = 64, layer = 12 * h * h + 13 * h, all = 2 * 100 * h + 32 * h + 10 * layer + 2 * h;
   for (const std::string& line :
        {std::string("  pipeline stage 1 (of 0 to 3), which needs the most memory\n"),
@@ -85,7 +86,7 @@ TEST(StagePlans, ReportTellsTheStageAndTheWholeModel) {
   EXPECT_NE(stages_report(plans).find("stage 1: layers 1 to 4; 3 micro-batches in flight"), std::string::npos);
 }
 
-// The suggestion fits on every stage.
+// The suggestion must fit on every stage.
 TEST(StagePlans, AdviceHoldsForTheFullestStage) {
   const Options o = options_of(kPipeline +
                                "--num-layers 11 --seq-length 256 --micro-batch-size 8 --global-batch-size 64 "
@@ -101,8 +102,9 @@ TEST(StagePlans, AdviceHoldsForTheFullestStage) {
   for (int stage = 0; stage < 4; ++stage) EXPECT_LE(need_of_stage(smaller, stage, machine), machine.memory) << text;
 }
 
-// By hand: each stage waits for the slowest, except at the two ends of the step. No micro-batch waits on the slowest
-// stage after the first one has reached it. The last one then returns from it to stage 0.
+// Computed by hand. Each stage waits for the slowest one, except at the start and the end of the step. The first
+// micro-batch reaches the slowest stage. After that, no micro-batch waits there. Then the last one returns from it to
+// stage 0.
 TEST(StagePlans, AStepTakesTheSlowestStageAndTheBubble) {
   Memory machine;
   const Options o = options_of(kPipeline + "--num-layers 10 --pipeline-model-parallel-layout Et|tttt|ttt|ttL");

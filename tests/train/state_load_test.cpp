@@ -1,4 +1,4 @@
-// A load reads only the necessary bytes of the files.
+// A load must read only the necessary bytes of the files.
 #include <gtest/gtest.h>
 
 #include "exec/cpu/backend.h"
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Bytes that this process has read through the kernel so far.
+// The number of bytes that this process has read through the kernel.
 i64 bytes_read() {
   std::ifstream in("/proc/self/io");
   std::string key;
@@ -21,7 +21,7 @@ i64 bytes_read() {
   return -1;
 }
 
-// Trains one iteration, or loads what it saved. Returns the bytes that it read.
+// Trains one iteration, or loads its checkpoint. Returns the number of bytes read.
 i64 train(const std::string& dir, int ranks, const char* flags) {
   const i64 before = bytes_read();
   testing::internal::CaptureStdout();
@@ -37,7 +37,8 @@ i64 train(const std::string& dir, int ranks, const char* flags) {
   return bytes_read() - before;
 }
 
-// Rows of 1,200 bytes do not divide chunks of 4 MiB. Two threads divide a tensor at chunks all the same, not at rows.
+// The size of a chunk, 4 MiB, is not a multiple of the row size, 1,200 bytes. Two threads divide a tensor at chunks,
+// not at rows.
 TEST(StateLoad, reads_each_chunk_once) {
   ASSERT_GE(bytes_read(), 0) << "/proc/self/io does not tell what this process reads";
   for (const auto& [ranks, flags] : {std::pair(1, "--bf16"), std::pair(2, "--use-distributed-optimizer")}) {
@@ -50,7 +51,7 @@ TEST(StateLoad, reads_each_chunk_once) {
     EXPECT_GT(size, 100'000'000);
     const i64 read = train(folder.path, ranks, flags);
     EXPECT_GE(read, size * 99 / 100);
-    EXPECT_LE(read, size * 101 / 100 + ranks * i64(fs::file_size("/proc/self/exe")));  // also its sum
+    EXPECT_LE(read, size * 101 / 100 + ranks * i64(fs::file_size("/proc/self/exe")));  // + the binary
   }
 }
 

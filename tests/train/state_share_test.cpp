@@ -1,4 +1,4 @@
-// The planned bytes of a rank's save compared with the bytes that it saves.
+// Compares the planned bytes of a rank's save with the bytes that it saves.
 #include <gtest/gtest.h>
 
 #include "exec/cpu/backend.h"
@@ -10,7 +10,7 @@
 namespace megalith {
 namespace {
 
-// The largest share of any rank, and the planned one.
+// The largest share of any rank, and the planned share.
 std::pair<i64, i64> shares(int ranks, const std::string& more) {
   std::vector<i64> own(static_cast<size_t>(ranks));
   i64 planned = 0;
@@ -33,8 +33,8 @@ std::pair<i64, i64> shares(int ranks, const std::string& more) {
 
 }  // namespace
 
-// Rows that the ranks do not divide evenly: for each tensor another rank may have one row more, and the plan counts
-// the maximum of each.
+// The ranks do not divide the rows evenly. Another rank may have the additional row of each tensor. The plan counts the
+// maximum for each tensor.
 TEST(StateShare, IsPlanned) {
   for (const auto& [ranks, more] : std::vector<std::pair<int, std::string>>{
            {1, ""},

@@ -1,11 +1,11 @@
-// Batches that a step reads ahead, and the array that it makes of them.
+// Tests of the batches that a step reads ahead, and of the arrays that it makes from them.
 #include "step/step_batches.h"
 
 #include <gtest/gtest.h>
 
 namespace megalith {
 
-// Batches of 2 sequences of 3 tokens; the m-th has m masked tokens in its second row.
+// Each batch has 2 sequences of 3 tokens. In batch m the second sequence has m masked tokens.
 struct CountedSource final : BatchSource {
   int given = 0;
   bool has_mask = true;
@@ -43,7 +43,7 @@ TEST(StepBatches, gives_the_mean_of_counted_tokens_of_each_row) {
   EXPECT_EQ(source.given, 3);
 }
 
-// A mask that the data lack is computed from the batch, as the model specifies.
+// The data have no mask. It is computed from the batch, as the model specifies.
 TEST(StepBatches, counts_a_mask_that_is_made) {
   CountedSource source;
   const auto first_only = [](const Batch& b) {

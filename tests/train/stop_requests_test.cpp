@@ -1,4 +1,4 @@
-// When a run checks its stop requests.
+// Tests when a run checks for stop requests.
 #include "train/stop_requests.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Errors in a native checkpoint's training state are reported with name and value.
+// An error in a native checkpoint's training state must be reported with name and value.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -24,7 +24,8 @@ void train(const std::string& dir, int iterations) {
   if (!error.empty()) throw Error(error);
 }
 
-// The checkpoint of `from` with a changed value in its state; returns the message of a run that resumes from it.
+// Copies the checkpoint `from` with one changed value in its state. Returns the message of a run that resumes from the
+// copy.
 std::string refusal(const std::string& from, const std::string& pointer, const json& value) {
   const TempFolder folder("stored_state_edited");
   const Checkpoint c = open_checkpoint(from, {});

@@ -1,4 +1,4 @@
-// --log-straggler names a rank that computes slowly, although all ranks take the same time for a step.
+// --log-straggler must name a rank that computes slowly, although a step takes the same time on all ranks.
 #include "observe/straggler.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace megalith {
 namespace {
 
-// The CPU, but it computes every product of the forward many times: the same results, later.
+// A CPU backend that repeats every product of the forward many times. The results are the same, but later.
 class SlowBackend final : public test::WrappedBackend {
  public:
   SlowBackend(Ranks& ranks, int times) : WrappedBackend(make_cpu_backend(&ranks)), times_(times) {}
@@ -75,8 +75,8 @@ StragglerReport read(const std::string& line) {
 
 class Stragglers : public testing::TestWithParam<const char*> {};
 
-// At iterations 1, 5 and 10, by each of the four threads; a busy machine may delay a single iteration. In every
-// layout here ranks wait for each other within a step.
+// Each of the four threads prints a line at iterations 1, 5 and 10. The lines of iteration 1 are ignored, because a
+// busy machine may delay a single iteration. In every layout here ranks wait for each other within a step.
 TEST_P(Stragglers, AreNamed) {
   const std::vector<std::string> lines = reports(GetParam(), 2);
   ASSERT_EQ(lines.size(), 12u);

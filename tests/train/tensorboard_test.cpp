@@ -41,7 +41,7 @@ TEST(Tfevents, scalar_record_byte_by_byte) {
             "ee75562e");
 }
 
-// Writes the content of the vector file, each event with its time.
+// Writes the events of the test vector file, each with its time.
 static std::filesystem::path write_vector_file(const std::filesystem::path& folder) {
   std::vector<double> times{1700000000.5, 1700000000.75, 1700000001.5, 1700000001.5,
                             1700000001.5, 1700000002.5,  1700000003.5, 1700000004.5};
@@ -88,7 +88,7 @@ TEST(TensorBoard, two_writers_have_a_file_each) {
   EXPECT_EQ(b.path().filename(), "events.out.tfevents.0000000005.h.1.1");
 }
 
-// The tags and steps of the scalars of a file, in order, with a small reader of our own.
+// The tags and values of the scalars in a file, in order, by a small reader of this test.
 static std::vector<std::pair<std::string, float>> scalars_of(const std::filesystem::path& path) {
   const std::string all = read_file(path);
   std::vector<std::pair<std::string, float>> found;
@@ -159,7 +159,7 @@ TEST(TensorBoard, iteration_tags_are_megatrons) {
   EXPECT_EQ(all, most);
 }
 
-// Curves by iteration are written at their interval; curves by interval at its end.
+// Curves per iteration are written at their interval. Curves per log interval are written at its end.
 TEST(TensorBoard, tells_the_iteration_from_the_interval) {
   const TempFolder folder("tensorboard_interval");
   TensorBoard board(folder.path, 2, {.hostname = "h", .pid = 1, .now = [] { return 5.0; }});
@@ -173,7 +173,7 @@ TEST(TensorBoard, tells_the_iteration_from_the_interval) {
   EXPECT_EQ(scalars_of(board.path()), all);
 }
 
-// Curves that Megatron writes only with further flags.
+// Megatron writes these curves only with further flags.
 TEST(TensorBoard, further_curves_come_with_their_flags) {
   for (const bool on : {false, true}) {
     const TempFolder folder("tensorboard_flags");

@@ -33,7 +33,7 @@ TEST(Stopwatch, counts_up_to_a_moment_that_has_passed) {
   now = 21;
   EXPECT_EQ(watch.take(20), 3);
   EXPECT_EQ(watch.take(now), 1);
-  EXPECT_EQ(watch.take(19), 0);  // before it began
+  EXPECT_EQ(watch.take(19), 0);  // before its start
   watch.stop();
   now = 40;
   EXPECT_EQ(watch.take(30), 0);

@@ -1,4 +1,4 @@
-// A small training run with all its output, without parts that differ from run to run, for comparison.
+// Runs a small training job and returns all its output, without parts that differ between runs.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 namespace megalith {
 
-// Lines without measurements of time or memory.
+// Removes lines with measurements of time or memory.
 inline std::string timeless(std::string text) {
   for (const char* pattern :
        {R"( \[\d{4}-[^\]]*\])", R"(elapsed time per iteration \(ms\): [0-9.]+)", R"(throughput per GPU [^|]*\|)",
@@ -23,7 +23,7 @@ inline std::string timeless(std::string text) {
   return text;
 }
 
-// Without the reasons for skipped steps, which only some devices know.
+// Removes the reasons for skipped steps, which only some devices report.
 inline std::string causeless(std::string text) {
   text = std::regex_replace(text, std::regex(R"((\(\d+ in a row\)): [^\n]*)"), "$1");
   return std::regex_replace(text, std::regex(R"((are skipped|no step can count) \(.*\)([,:] the run ends))"), "$1$2");
@@ -31,11 +31,11 @@ inline std::string causeless(std::string text) {
 
 struct Told {
   std::string out, err, metrics, checkpoint, error;
-  std::string timed;  // the metrics with their times
+  std::string timed;  // the metrics file, with times
 };
 
 inline Told run(const std::string& flags, const Backend& backend) {
-  const TempFolder folder("late");  // the same file for both runs, because its name is among the arguments
+  const TempFolder folder("late");  // the path is among the arguments, so both runs must have the same
   const std::string dir = folder.path.string();
   Options options = read_line(std::string(kSmallRun) + "--vocab-size 101 --no-progress --log-interval 2 --save " + dir +
                               "/ck --metrics-file " + dir + "/metrics.jsonl " + flags);

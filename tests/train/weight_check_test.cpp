@@ -1,4 +1,4 @@
-// Every flipped bit of a weight's replica is detected, and the rank is named, under each layout.
+// Every flipped bit of a weight's replica must be detected under each layout. The message must name the rank.
 #include "train/weight_check.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 struct CopyCase {
   int ranks;
   const char* flags;
-  const char* doubtful;  // two ranks hold weights with this in their names, more ranks hold others
+  const char* doubtful;  // exactly two ranks hold weights with this in their names; more ranks hold the others
 };
 const CopyCase kCopyCases[] = {{3, "--global-batch-size 6", "none"},
                                {3, "--global-batch-size 6 --bf16", "none"},
@@ -75,7 +75,7 @@ TEST(WeightCheck, NamesEveryFlippedBit) {
       for (size_t i = 0; i < flips.size(); ++i) {
         const bool is_mine = flips[i].rank == here.rank();
         if (is_mine) names[i] = strike(flips[i], step, *interpreter);
-        here.barrier();  // the name exists
+        here.barrier();  // the weight with this name exists
         const std::optional<int> code = check.look(i64(i) + 1);
         EXPECT_TRUE(code) << c.flags << " " << i;
         if (is_mine) EXPECT_EQ(code, kTransientDoubt) << c.flags << " " << i;

@@ -1,5 +1,5 @@
 # refused: --use-bnb-optimizer
-# In the manner of BigScience: alibi, a norm behind the embedding, and flags that no release knows.
+# In the style of BigScience: ALiBi, a norm after the embedding, and flags that no Megatron release has.
 deepspeed --num_nodes 4 --num_gpus 8 pretrain_gpt.py \
   --tensor-model-parallel-size 1 --pipeline-model-parallel-size 2 --num-layers 30 --hidden-size 4096 \
   --num-attention-heads 32 --seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 1 --global-batch-size 512 \

@@ -1,5 +1,5 @@
 # plans
-# Latent attention and experts.
+# Multi-head latent attention and mixtures of experts.
 torchrun --nproc_per_node 8 pretrain_gpt.py \
   --num-layers 27 --hidden-size 2048 --ffn-hidden-size 10944 --num-attention-heads 16 --kv-channels 16 \
   --multi-latent-attention --kv-lora-rank 512 --qk-head-dim 128 --qk-pos-emb-head-dim 64 --v-head-dim 128 \

@@ -1,5 +1,5 @@
 # refused: --deepspeed_config --zero-stage
-# In the manner of Megatron-DeepSpeed: its engine with ZeRO.
+# In the style of Megatron-DeepSpeed: its engine with ZeRO.
 deepspeed --num_nodes 2 --num_gpus 8 pretrain_gpt.py \
        --tensor-model-parallel-size 4 --no-pipeline-parallel \
        --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 2048 --max-position-embeddings 2048 \

@@ -1,5 +1,5 @@
 # plans
-# In the manner of Megatron-LM 2.x: GPT-2 345M on a node, started by torch.distributed.launch.
+# In the style of Megatron-LM 2.x: GPT-2 345M on a node, started by torch.distributed.launch.
 GPUS=8
 CHECKPOINT=/nowhere/checkpoints/gpt2-345m
 LAUNCH="--nproc_per_node $GPUS --nnodes 1 --node_rank 0 --master_addr localhost --master_port 6000"

@@ -1,5 +1,5 @@
 # plans
-# The same in half precision, and the flags of 1.x.
+# GPT-2 345M in fp16, with the flags of Megatron-LM 1.x.
 torchrun --nproc_per_node=2 pretrain_gpt.py \
        --model-parallel-size 2 --num-layers 24 --hidden-size 1024 --num-attention-heads 16 \
        --batch-size 4 --seq-length 1024 --max-position-embeddings 1024 --train-iters 320000 \

@@ -1,5 +1,5 @@
 # refused: --pipeline-model-parallel-layout
-# 126 layers on 16 stages: the answer names the flag that shares them out.
+# 126 layers on 16 stages. The answer names the flag that distributes them.
 torchrun --nproc_per_node 8 --nnodes 32 pretrain_gpt.py \
   --num-layers 126 --hidden-size 16384 --ffn-hidden-size 53248 --num-attention-heads 128 --group-query-attention \
   --num-query-groups 8 --position-embedding-type rope --normalization RMSNorm --swiglu --disable-bias-linear \

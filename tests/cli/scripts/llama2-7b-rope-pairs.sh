@@ -1,5 +1,5 @@
 # plans
-# Llama 2 7B as most public scripts have it: --no-position-embedding beside rope.
+# Llama 2 7B as in most public scripts, with both --no-position-embedding and rope.
 TP=2 PP=2
 MODEL="--num-layers 32 --hidden-size 4096 --ffn-hidden-size 11008 --num-attention-heads 32 --seq-length 4096
   --max-position-embeddings 4096 --use-rotary-position-embeddings --no-position-embedding --swiglu

@@ -1,5 +1,5 @@
 # refused: --patch-tokenizer-type --extra-vocab-size --dataset --max-padding-length
-# In the manner of Pai-Megatron-Patch: flags of its own.
+# In the style of Pai-Megatron-Patch, with flags that only it has.
 torchrun --nproc_per_node 8 pretrain_gpt.py \
   --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --ffn-hidden-size 11008 --seq-length 2048 \
   --max-position-embeddings 2048 --max-padding-length 2048 --n-head-kv 8 --position-embedding-type rope \

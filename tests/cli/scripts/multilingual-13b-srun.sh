@@ -1,5 +1,5 @@
 # refused: --train-tokens, --lr-decay-tokens: --train-samples --train-weighted-split-paths-path, --glu-activation: --reset-iteration:
-# In the manner of BigScience: Slurm starts a launcher in a shell, and data is listed in files of its own.
+# In the style of BigScience: Slurm starts a launcher in a shell, and files list the datasets.
 LAUNCHER="python -u -m torch.distributed.run --nproc_per_node 8 --nnodes $NODES --rdzv_endpoint $HEAD:6000 --tee 3"
 CMD="pretrain_gpt.py --tensor-model-parallel-size 2 --pipeline-model-parallel-size 1 \
   --pp-partition-method 'type:transformer|embedding' --num-layers 40 --hidden-size 5120 --num-attention-heads 40 \

@@ -1,5 +1,5 @@
 # plans
-# Qwen 2.5 7B, gone on with.
+# Continued pretraining of Qwen 2.5 7B.
 QWEN="--num-layers 28 --hidden-size 3584 --ffn-hidden-size 18944 --num-attention-heads 28 --group-query-attention
  --num-query-groups 4 --kv-channels 128 --add-qkv-bias --disable-bias-linear --normalization RMSNorm --norm-epsilon 1e-6
  --swiglu --position-embedding-type rope --rotary-base 1000000 --untie-embeddings-and-output-weights --no-rope-fusion"

@@ -1,5 +1,5 @@
 # plans
-# A mixture of experts, every flag of it at once.
+# A mixture of experts with all of its flags.
 torchrun --nproc_per_node=8 --nnodes=2 pretrain_gpt.py \
   --num-layers 48 --hidden-size 2048 --ffn-hidden-size 6144 --num-attention-heads 32 --num-query-groups 4 \
   --group-query-attention --kv-channels 128 --qk-layernorm --normalization RMSNorm --swiglu --disable-bias-linear \

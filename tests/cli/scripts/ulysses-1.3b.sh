@@ -1,5 +1,5 @@
 # plans
-# In the manner of Megatron-DeepSpeed: sequences over several ranks, zeros in gradients logged.
+# In the style of Megatron-DeepSpeed: sequences split over several ranks, and zeros in gradients logged.
 deepspeed --num_nodes 1 --num_gpus 8 pretrain_gpt.py \
        --ds-sequence-parallel-size 4 --no-pipeline-parallel --num-experts 1 --zero-stage 0 \
        --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 4096 --max-position-embeddings 4096 \
