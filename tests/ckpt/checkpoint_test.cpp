@@ -229,6 +229,34 @@ TEST(Checkpoint, one_that_cannot_be_removed_keeps_no_other) {
   EXPECT_NE(said.find("it is another's"), std::string::npos) << said;
 }
 
+// Moves SAVE away before each step of a save in turn, and puts an empty directory in its place. This directory may be
+// another job's, or the place of a mount: it stays empty.
+TEST(Checkpoint, a_save_writes_nothing_where_its_directory_was) {
+  int tried = 0;
+  for (bool is_past_the_end = false; !is_past_the_end;) {
+    TempDir dir;
+    const std::string save = dir / "save", away = dir / "away";
+    State(10).save(save);
+    int steps = 0;
+    std::string before;
+    const auto is_ours = [&] { check(!fs::exists(away), "moved"); };
+    const auto hook = [&](const FileStep& step) {
+      if (++steps == tried + 1) before = step.kind, fs::rename(save, away), fs::create_directory(save);
+    };
+    testing::internal::CaptureStderr();
+    try {
+      State(20).save(save, {.still_ours = is_ours, .hook = hook});
+    } catch (const Error&) {
+    }
+    testing::internal::GetCapturedStderr();
+    if ((is_past_the_end = before.empty())) continue;
+    EXPECT_EQ(names_in(save), std::set<std::string>()) << tried << " " << before;
+    EXPECT_TRUE(fs::exists(away + "/iter_0000010")) << tried << " " << before;
+    ++tried;
+  }
+  EXPECT_GT(tried, 10);
+}
+
 // A manifest's claims are checked before anything is read with them.
 TEST(Manifest, refuses_chunks_and_depths_that_nobody_writes) {
   TempDir dir;

@@ -118,6 +118,16 @@ std::vector<pid_t> LaunchRun::ranks() const {
   });
 }
 
+// The list of processes is not read at one instant. It may have former ranks that end and ranks that begin.
+std::vector<pid_t> LaunchRun::wait_for_new_ranks(size_t count, const std::vector<pid_t>& former) {
+  std::vector<pid_t> found;
+  const bool are_there = wait_until([&] {
+    found = ranks();
+    return found.size() == count && std::ranges::find_first_of(found, former) == found.end();
+  });
+  return are_there ? found : std::vector<pid_t>();
+}
+
 // Orders ranks by start time, because process ids wrap around.
 std::vector<pid_t> LaunchRun::ranks_by_age() const {
   std::vector<std::pair<i64, pid_t>> all;

@@ -53,10 +53,10 @@ TEST_F(LaunchedSnapshots, GoOnThroughRandomKills) {
   std::vector<pid_t> last;
   int done = 1;
   for (int k = 0; k < kills; ++k) {
-    std::vector<pid_t> ranks;
     while (has_done(run, done + 1)) ++done;
     const int next = done + 1;
-    ASSERT_TRUE(run.wait_until([&] { return (ranks = run.ranks()).size() == 4 && ranks != last; })) << k << run.err();
+    const std::vector<pid_t> ranks = run.wait_for_new_ranks(4, last);
+    ASSERT_FALSE(ranks.empty()) << k << run.err();
     ASSERT_TRUE(run.wait_until([&] { return has_done(run, next); })) << k << run.err();
     last = ranks;
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 30000));

@@ -25,8 +25,8 @@ TEST_F(LaunchedTraining, GoesOnThroughRandomKills) {
   LaunchRun& run = start(flags, pretrain("cut", iterations));
   std::vector<pid_t> last;
   for (int k = 0; k < kills; ++k) {
-    std::vector<pid_t> ranks;
-    ASSERT_TRUE(run.wait_until([&] { return (ranks = run.ranks()).size() == 4 && ranks != last; })) << k << run.err();
+    const std::vector<pid_t> ranks = run.wait_for_new_ranks(4, last);
+    ASSERT_FALSE(ranks.empty()) << k << run.err();
     last = ranks;
     const int before = saved("cut");
     // Two of three kills come after a new checkpoint. The others come at any time.

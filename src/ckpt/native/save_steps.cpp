@@ -26,8 +26,8 @@ std::string SaveSteps::begin() {
   } catch (const std::exception& e) {
     log::warn("[save] what an earlier run has not finished could not be removed: {}", one_line(e));
   }
-  options_.still_ours();                      // that may have taken a while
-  make_directory(temporary_, options_.hook);  // commit() syncs its name
+  // commit() syncs its name.
+  make_directory_in(dir_, fs::path(temporary_).filename().string(), options_.still_ours, options_.hook);
   return temporary_;
 }
 
@@ -42,7 +42,8 @@ void SaveSteps::commit(PartWriter& writer, const std::vector<std::string>& accou
   sync_directory(dir_, options_.hook);
   options_.still_ours();
   try {
-    replace_text(dir_ + "/" + kLatestFile, std::to_string(iteration_), options_.hook);
+    // The checkpoint has the temporary file. If SAVE was moved just now, another directory gets no file.
+    replace_text(dir_ + "/" + kLatestFile, std::to_string(iteration_), options_.hook, place());
   } catch (const Error& e) {
     fail("{} is whole, but {} still names the one before: {}", place(), kLatestFile, e.what());
   }

@@ -114,6 +114,16 @@ void make_directory(const std::string& path, const StepHook& hook) {
   check(std::filesystem::is_directory(path), "[file] {} is not a directory", path);
 }
 
+// The descriptor is opened before the question, so that both are about the same directory.
+void make_directory_in(const std::string& parent, const std::string& name, const std::function<void()>& is_meant,
+                       const StepHook& hook) {
+  const Descriptor directory(parent, O_RDONLY | O_DIRECTORY);
+  is_meant();
+  const std::string path = parent + "/" + name;
+  tell_step(hook, "mkdir", path);
+  if (::mkdirat(directory.fd, name.c_str(), 0755) != 0 && errno != EEXIST) fail_errno("create directory", path);
+}
+
 void make_directories(const std::string& path, const StepHook& hook) {
   if (std::filesystem::is_directory(path)) return;
   const std::string parent = parent_of(path);
@@ -148,8 +158,9 @@ void remove_tree(const std::string& path, const StepHook& hook) {
   check(!error, "[file] cannot remove {}: {}", path, error.message());
 }
 
-void replace_text(const std::string& path, std::string_view text, const StepHook& hook) {
-  const std::string temporary = path + ".tmp-" + std::to_string(::getpid());
+void replace_text(const std::string& path, std::string_view text, const StepHook& hook, const std::string& by) {
+  const std::string name = by.empty() ? path : by + "/" + std::filesystem::path(path).filename().string();
+  const std::string temporary = name + ".tmp-" + std::to_string(::getpid());
   try {
     write_text(temporary, text, hook);
     rename_path(temporary, path, hook);

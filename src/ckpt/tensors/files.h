@@ -50,6 +50,10 @@ bool directory_has(const std::string& path, const std::function<bool(const std::
 void write_text(const std::string& path, std::string_view text, const StepHook& hook);  // new file, fsynced
 // Its name is durable once its parent is synced; make_directories does that, and makes missing parents.
 void make_directory(const std::string& path, const StepHook& hook);
+// Makes one only in the directory that `is_meant` accepts. If that directory is moved, or another is mounted there, the
+// call makes nothing in the other one. `is_meant` throws to refuse.
+void make_directory_in(const std::string& parent, const std::string& name, const std::function<void()>& is_meant,
+                       const StepHook& hook);
 void make_directories(const std::string& path, const StepHook& hook);
 void rename_path(const std::string& from, const std::string& to, const StepHook& hook);  // replaces a file `to`
 // Swaps two directories in one step; false where the file system can't.
@@ -58,6 +62,7 @@ void sync_directory(const std::string& path, const StepHook& hook);
 void remove_tree(const std::string& path, const StepHook& hook);  // file or directory; absent is fine
 
 // Written to a temporary file, fsynced, renamed to `path`, directory fsynced: readers see the old text or the new one.
-void replace_text(const std::string& path, std::string_view text, const StepHook& hook);
+// `by`: the directory of the temporary file, on the same file system. If empty, it is the directory of `path`.
+void replace_text(const std::string& path, std::string_view text, const StepHook& hook, const std::string& by = "");
 
 }  // namespace megalith
