@@ -27,7 +27,7 @@ class LaunchRun {
   LaunchRun& operator=(const LaunchRun&) = delete;
 
   pid_t pid() const { return pid_; }
-  std::vector<pid_t> ranks() const;         // running ranks
+  std::vector<pid_t> ranks() const;  // running ranks
   // Waits until `count` ranks run and none of `former` is one of them. Empty if the launch ends before.
   std::vector<pid_t> wait_for_new_ranks(size_t count, const std::vector<pid_t>& former);
   std::vector<pid_t> ranks_by_age() const;  // oldest first; standby ranks are last
