@@ -11,11 +11,13 @@
 
 namespace megalith {
 
-AppendFile::AppendFile(std::filesystem::path path, std::string what) : path_(std::move(path)), what_(std::move(what)) {
+AppendFile::AppendFile(std::filesystem::path path, std::string what, Missing missing)
+    : path_(std::move(path)), what_(std::move(what)) {
   std::error_code error;
-  if (path_.has_parent_path()) std::filesystem::create_directories(path_.parent_path(), error);
+  const bool creates = missing == Missing::create;
+  if (creates && path_.has_parent_path()) std::filesystem::create_directories(path_.parent_path(), error);
   check(!error, "{} {}: cannot make its folder ({}): choose another place", what_, path_.string(), error.message());
-  fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  fd_ = open(path_.c_str(), O_WRONLY | (creates ? O_CREAT : 0) | O_APPEND | O_CLOEXEC, 0666);
   check(fd_ >= 0, "{} {}: cannot open it for writing ({}): choose another place", what_, path_.string(),
         std::strerror(errno));
 }

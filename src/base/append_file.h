@@ -11,9 +11,10 @@ namespace megalith {
 
 class AppendFile {
  public:
-  // Opens or creates the file and its folders. `what`: its name in messages ("metrics file"). Error if it cannot be
-  // opened.
-  AppendFile(std::filesystem::path path, std::string what);
+  // Opens the file. If it does not exist, the call creates it and its folders, or fails. `what`: its name in messages
+  // ("metrics file"). Error if it cannot be opened.
+  enum class Missing { create, fail };
+  AppendFile(std::filesystem::path path, std::string what, Missing missing = Missing::create);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;

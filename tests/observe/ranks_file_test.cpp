@@ -42,13 +42,31 @@ TEST(RanksFile, TellsMemoryThatGrows) {
 TEST(RanksFile, NoPlaceForItEndsNoRun) {
   const TempFolder folder("ranks_none");
   write_file(folder.path / "file", "");
-  RanksFile file(folder.path / "file", 0, at_noon);
   testing::internal::CaptureStderr();
+  RanksFile file(folder.path / "file", 0, at_noon);
   file.take_ranks({});
   file.take_memory_use({});
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("the run's report will lack its ranks"), std::string::npos) << said;
   EXPECT_EQ(std::ranges::count(said, '\n'), 1) << "once";
+}
+
+// An empty directory stays so: it may be the place of a mount. Without one nothing is created.
+TEST(RanksFile, WritesNothingWhereItsFolderWas) {
+  for (const bool mount_point_stays : {false, true}) {
+    const TempFolder folder("ranks_moved");
+    const std::filesystem::path save = folder.path / "save", away = folder.path / "away";
+    RanksFile file(save, 0, at_noon);
+    std::filesystem::rename(save, away);
+    if (mount_point_stays) std::filesystem::create_directory(save);
+    file.take_ranks({});
+    EXPECT_EQ(std::filesystem::exists(save), mount_point_stays);
+    EXPECT_TRUE(!mount_point_stays || std::filesystem::is_empty(save));
+    std::filesystem::remove(save);
+    std::filesystem::rename(away, save);
+    file.take_memory_use({});
+    EXPECT_EQ(std::ranges::count(read_file(save / "ranks.jsonl"), '\n'), 1);
+  }
 }
 
 TEST(RankPlaces, AreGatheredOnRankZero) {

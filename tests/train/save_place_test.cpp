@@ -109,6 +109,7 @@ TEST(SavePlace, that_vanishes_costs_saves_and_nothing_else) {
         EXPECT_TRUE(!more.empty() || fs::exists(save + "/iter_0000001"));  // or the save was in progress
         EXPECT_FALSE(fs::exists(save + "/iter_0000003"));
         EXPECT_EQ(read_file(save + "/latest_checkpointed_iteration.txt"), "6");
+        ASSERT_FALSE(HasFailure()) << "a failure in a step is in the captured output";
       }
     }
   }

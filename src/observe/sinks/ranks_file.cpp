@@ -12,19 +12,26 @@ namespace megalith {
 
 using nlohmann::ordered_json;
 
+static constexpr const char* kFileOfRanks = "file of ranks";
+
 static double to_thousandths(double x) { return std::round(x * 1e3) / 1e3; }
 
 RanksFile::RanksFile(const std::filesystem::path& folder, i64 iteration, std::function<double()> now)
-    : path_(folder / kRanksFile), iteration_(iteration), now_(std::move(now)) {}
+    : path_(folder / kRanksFile), iteration_(iteration), now_(std::move(now)) {
+  try {
+    AppendFile(path_, kFileOfRanks);
+  } catch (const Error& e) {
+    is_lost_ = true;
+    log::warn("{}: the run's report will lack its ranks", e.what());
+  }
+}
 
 // The file is open only for a line, so that a disk in trouble may be made read-only during a run.
 void RanksFile::append(const std::string& line) {
   if (is_lost_) return;
   try {
-    is_lost_ = !AppendFile(path_, "file of ranks").append(line + "\n");
-  } catch (const Error& e) {
-    is_lost_ = true;
-    log::warn("{}: the run's report will lack its ranks", e.what());
+    is_lost_ = !AppendFile(path_, kFileOfRanks, AppendFile::Missing::fail).append(line + "\n");
+  } catch (const Error&) {  // saves tell it
   }
 }
 

@@ -14,7 +14,8 @@ namespace megalith {
 
 class RanksFile final : public Sink {
  public:
-  // A failure is a warning. No line follows it.
+  // Creates the file. A failure is a warning, and no line follows. Later lines go only to the existing file: if SAVE
+  // was moved or unmounted, nothing is created in its place, and lines are lost until it is back.
   RanksFile(const std::filesystem::path& folder, i64 iteration, std::function<double()> now);
 
   void take(const Record& record) override { iteration_ = record.iteration; }
