@@ -1,8 +1,10 @@
 #include "comm/slot_client.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/check.h"
+#include "base/in_parallel.h"
 #include "comm/member.h"
 
 namespace megalith {
@@ -53,6 +55,20 @@ void SlotLink::write(int file, i64 at, std::span<const std::byte> bytes) {
 }
 
 int SlotLink::copies_of(int rank) { return int(ask({.kind = SlotRequest::copies_of, .at = rank}).file); }
+
+void write_over(std::span<SlotLink> links, int file, i64 at, std::span<const std::byte> bytes) {
+  constexpr size_t kPart = size_t{1} << 22;  // stays in caches of both hosts
+  std::atomic<size_t> next = 0;
+  in_parallel(int(links.size()), [&](int i) {
+    try {
+      for (size_t begin; (begin = next.fetch_add(kPart)) < bytes.size();)
+        links[size_t(i)].write(file, at + i64(begin), bytes.subspan(begin, std::min(kPart, bytes.size() - begin)));
+    } catch (...) {
+      next = bytes.size();
+      throw;
+    }
+  });
+}
 
 void FarSlot::read(i64 at, std::span<std::byte> out) const {
   std::unique_ptr<SlotLink> link;

@@ -25,6 +25,10 @@ class SlotLink {
   std::string to_;
 };
 
+// Writes bytes of a file over all links at the same time, 4 MiB each. Returns when the agent has all bytes. An error of
+// one link ends the others after their part.
+void write_over(std::span<SlotLink> links, int file, i64 at, std::span<const std::byte> bytes);
+
 // One of the files, for any number of threads.
 class FarSlot {
  public:

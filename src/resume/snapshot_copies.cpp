@@ -4,11 +4,19 @@
 #include <string>
 
 #include "resume/snapshot_slot.h"
+#include "resume/snapshots.h"
 
 namespace megalith {
 
+// One connection alternates between the network, checksums and memory, and networks limit the rate of a connection.
+// More connections than threads of the rank do not help.
+static size_t links_of(const Place& place) {
+  constexpr int kFewest = 2, kMost = 8;
+  return size_t(std::clamp(snapshot_threads(place), kFewest, kMost));
+}
+
 SnapshotCopies::SnapshotCopies(const SnapshotFds& lent, Ranks& ranks, std::optional<i64> begun)
-    : rank_(ranks.rank()), begun_(begun) {
+    : rank_(ranks.rank()), number_of_links_(links_of(ranks.place())), begun_(begun) {
   if (lent.server.port == 0) return;
   const std::string own = SlotServerPlace::of_own(lent.server).text();
   std::vector<std::string> nodes;  // in the order of their ranks: a ring
@@ -21,8 +29,8 @@ SnapshotCopies::SnapshotCopies(const SnapshotFds& lent, Ranks& ranks, std::optio
 
 void SnapshotCopies::connect(Keeper& k) const {
   const bool is_first = k.file < 0;
-  k.link = std::make_unique<SlotLink>(k.server);
-  k.file = k.link->copies_of(rank_);
+  while (k.links.size() < number_of_links_) k.links.emplace_back(k.server);
+  k.file = k.links[0].copies_of(rank_);
   for (int i = 0; is_first && begun_ && i < kSnapshotSlots; ++i) try {
       const auto s = read_far_snapshot(std::make_shared<const FarSlot>(k.server, k.file + i));
       if (s && s->account.manifest.iteration == *begun_) k.first = 1 - i;
@@ -32,10 +40,10 @@ void SnapshotCopies::connect(Keeper& k) const {
 
 void SnapshotCopies::write(int fd, int turn) {
   for (Keeper& k : keepers_) try {
-      if (!k.link) connect(k);
-      copy_snapshot(fd, *k.link, k.file + (k.first + turn) % kSnapshotSlots);
+      if (k.links.size() < number_of_links_) connect(k);
+      copy_snapshot(fd, k.links, k.file + (k.first + turn) % kSnapshotSlots);
     } catch (...) {
-      k.link.reset();  // the next snapshot connects again
+      k.links.clear();  // the next snapshot connects again
       throw;
     }
 }

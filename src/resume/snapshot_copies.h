@@ -1,6 +1,5 @@
 // Copies of this rank's snapshots in the memory of the next nodes (--snapshot-replicas of `megalith launch`).
 #pragma once
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -22,13 +21,14 @@ class SnapshotCopies {
  private:
   struct Keeper {
     SlotServerPlace server;
-    std::unique_ptr<SlotLink> link{};
+    std::vector<SlotLink> links{};
     int file = -1;
     int first = 0;  // the slot of turn 0
   };
   void connect(Keeper& keeper) const;
 
   const int rank_;
+  const size_t number_of_links_;  // to each node
   const std::optional<i64> begun_;
   std::vector<Keeper> keepers_;
 };

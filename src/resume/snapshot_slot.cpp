@@ -257,7 +257,7 @@ std::optional<Snapshot> read_far_snapshot(std::shared_ptr<const FarSlot> slot) {
   return Snapshot{account_from(account, head), nullptr, std::move(slot)};
 }
 
-void copy_snapshot(int fd, SlotLink& to, int file) {
+void copy_snapshot(int fd, std::span<SlotLink> to, int file) {
   const SnapshotView view(fd);
   SlotHead head;
   const std::span all = view.bytes();
@@ -265,9 +265,10 @@ void copy_snapshot(int fd, SlotLink& to, int file) {
   std::memcpy(&head, all.data(), sizeof head);
   check(is_finished(head, i64(all.size())), "there is no snapshot to copy");
   const SlotHead none;
-  to.write(file, 0, std::as_bytes(std::span(&none, 1)));
-  to.write(file, sizeof head, all.subspan(sizeof head, size_t(head.account_at + head.account_bytes) - sizeof head));
-  to.write(file, 0, std::as_bytes(std::span(&head, 1)));
+  to[0].write(file, 0, std::as_bytes(std::span(&none, 1)));
+  write_over(to, file, sizeof head,
+             all.subspan(sizeof head, size_t(head.account_at + head.account_bytes) - sizeof head));
+  to[0].write(file, 0, std::as_bytes(std::span(&head, 1)));
 }
 
 }  // namespace megalith

@@ -43,8 +43,8 @@ void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor
 // Empty if the slot has no complete snapshot. DamagedCheckpoint if the checksum of its head or manifest is wrong.
 std::optional<Snapshot> read_snapshot(int fd);
 std::optional<Snapshot> read_far_snapshot(std::shared_ptr<const FarSlot> slot);
-// Writes a copy of a slot that holds a snapshot. Until it returns the copy holds none.
-void copy_snapshot(int fd, SlotLink& to, int file);
+// Writes a copy of a slot that holds a snapshot, over all links at the same time. Until it returns the copy holds none.
+void copy_snapshot(int fd, std::span<SlotLink> to, int file);
 // DamagedCheckpoint if a checksum of its data is wrong. Only for data in this node's memory.
 void check_snapshot(const Snapshot& snapshot, int threads = 1);
 
