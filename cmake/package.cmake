@@ -43,7 +43,7 @@ file(WRITE ${CMAKE_BINARY_DIR}/copyright "Format: https://www.debian.org/doc/pac
 Upstream-Name: megalith
 
 Files: *
-Copyright: the authors of Megalith
+Copyright: 2026 the authors of Megalith
 License: Apache-2.0
  The text of this license is in /usr/share/common-licenses/Apache-2.0.
 ")

@@ -28,6 +28,17 @@ class Package : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directories(dir_); }
   void TearDown() override { std::filesystem::remove_all(dir_); }
+  // The packages in a root without a compiler, if scripts/try-packages has made one: a test depends on no network.
+  void install_in_a_bare_debian() const {
+    const std::string script = in_quotes(std::string(kSourceDir) + "/scripts/try-packages");
+    constexpr int kNotHere = 77;
+    const int status = WEXITSTATUS(
+        std::system((script + " --offline " + in_quotes(dir_) + " > " + in_quotes(dir_ + "/tried") + " 2>&1").c_str()));
+    const std::string said = said_by("cat " + in_quotes(dir_ + "/tried"));
+    if (status == kNotHere) GTEST_SKIP() << said;
+    EXPECT_EQ(status, 0) << said;
+    EXPECT_NE(said.find("packages installed and trained in"), std::string::npos) << said;
+  }
   const std::string dir_ = testing::TempDir() + "megalith-package-" + std::to_string(getpid());
 };
 
@@ -50,6 +61,8 @@ TEST_F(Package, debian_packages_have_their_files_and_say_what_they_need) {
         "share/doc/libmegalith0/copyright", "share/megalith/recipes/llama3-8b.yaml"})
     EXPECT_TRUE(std::filesystem::exists(dir_ + "/unpacked/usr/" + file)) << file;
   EXPECT_NE(said_by(in_quotes(dir_ + "/unpacked/usr/bin/megalith") + " --version").find("megalith"), std::string::npos);
+  if (works("command -v lintian")) said_by("lintian --fail-on error " + in_quotes(dir_) + "/*.deb");
+  install_in_a_bare_debian();
 }
 
 TEST_F(Package, a_wheel_has_the_module_the_library_and_the_command) {
