@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/own_flags.h"
 #include "submit/job.h"
+#include "submit/send.h"
 
 namespace megalith {
 
@@ -12,7 +13,7 @@ namespace {
 
 struct SubmitFlags {
   bool slurm = false, pytorchjob = false, trainjob = false, jobset = false, mpijob = false, docker = false;
-  bool dry_run = false;
+  bool dry_run = false, send = false;
   std::string out;
   std::vector<std::string> volumes;
   Job job;
@@ -38,6 +39,7 @@ void list_fields(SubmitFlags& c, config::FieldList& f) {
   f.group("Output");
   f.add("out", c.out, "File to write.").shown_as("FILE");
   f.add("dry-run", c.dry_run, "Print the file, write nothing.");
+  f.add("send", c.send, "Give the file to sbatch, kubectl create or sh. Their exit status is the command's.");
 }
 
 std::string job_text(const SubmitFlags& c) {
@@ -56,6 +58,12 @@ void write_job(const std::string& path, const std::string& text) {
   log::say("wrote {}", path);
 }
 
+std::vector<std::string> sender(const SubmitFlags& c) {
+  if (c.slurm) return {"sbatch"};
+  if (c.docker) return {"sh"};
+  return {"kubectl", "create", "-f", "-"};
+}
+
 }  // namespace
 
 int command_submit(int argc, const char* const* argv) {
@@ -72,13 +80,14 @@ int command_submit(int argc, const char* const* argv) {
   for (const std::string& text : c.volumes) c.job.volumes.push_back(parse_volume(text));
   check_job(c.job, !c.slurm);
   check(!c.docker || c.job.nodes == 1, "--docker runs on one node: leave --nodes {} out", c.job.nodes);
-  check(c.dry_run || !c.out.empty(), "give --out FILE, or --dry-run to print the file");
+  check(c.dry_run || c.send || !c.out.empty(), "give --out FILE, --send, or --dry-run to print the file");
+  check(!c.dry_run || !c.send, "--dry-run sends nothing: leave --dry-run or --send out");
   const std::string text = job_text(c);
   if (c.dry_run)
     log::say("{}", text.substr(0, text.size() - 1));
-  else
+  else if (!c.out.empty())
     write_job(c.out, text);
-  return 0;
+  return c.send ? run_with_input(sender(c), text) : 0;
 }
 
 }  // namespace megalith

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/check.h"
 #include "cli/command.h"
 #include "tests/error_of.h"
 
@@ -202,6 +203,44 @@ TEST_F(Slurm, TheCommandPrintsOrWritesTheJob) {
   EXPECT_NE(told("--docker", "--image", "i", "--nodes", "2", "--dry-run", "--", "pretrain-gpt").find("one node"),
             std::string::npos);
   EXPECT_NE(told("--slurm", "--out", "/nowhere/x", "--", "pretrain-gpt").find("can't be written"), std::string::npos);
+}
+
+// The command with the stand-ins alone in PATH.
+int sent(const std::string& path, std::vector<const char*> words) {
+  const std::string before = std::getenv("PATH");
+  words.insert(words.begin(), "submit");
+  words.insert(words.end(), {"--send", "--", "pretrain-gpt", "--lr", "1"});
+  setenv("PATH", path.c_str(), 1);
+  int status = -1;
+  const std::string error = error_of([&] { status = command_submit(int(words.size()), words.data()); });
+  setenv("PATH", before.c_str(), 1);
+  check(error.empty(), "{}", error);
+  return status;
+}
+
+TEST_F(Slurm, TheSchedulerGetsTheJob) {
+  tool("sbatch", "cat > " + dir_ + "/got\nexit 3\n");
+  tool("kubectl", "echo \"$@\" > " + dir_ + "/words\ncat > " + dir_ + "/got\n");
+  tool("docker", "printf '%s\\n' \"$@\" > " + dir_ + "/words\n");
+  const std::string path = dir_ + ":/usr/bin:/bin";
+  EXPECT_EQ(sent(path, {"--slurm", "--nodes", "2"}), 3);
+  EXPECT_EQ(read("got"), submitted("--slurm", "--nodes", "2", "--dry-run", "--", "pretrain-gpt", "--lr", "1"));
+  EXPECT_EQ(sent(path, {"--jobset", "--image", "i"}), 0);
+  EXPECT_EQ(read("got"), submitted("--jobset", "--image", "i", "--dry-run", "--", "pretrain-gpt", "--lr", "1"));
+  EXPECT_EQ(read("words"), "create -f -\n");
+  EXPECT_EQ(sent(path, {"--docker", "--image", "i"}), 0);
+  EXPECT_NE(read("words").find("\npretrain-gpt\n--lr\n1\n"), std::string::npos);
+  tool("sbatch", "exit 1\n");  // reads nothing
+  EXPECT_EQ(sent(path, {"--slurm"}), 1);
+  std::filesystem::remove(dir_ + "/kubectl");
+  EXPECT_NE(error_of([&] {
+              (void)sent(dir_, {"--jobset", "--image", "i"});
+            }).find("kubectl does not start"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              (void)sent(dir_, {"--slurm", "--dry-run"});
+            }).find("--dry-run sends nothing"),
+            std::string::npos);
 }
 
 TEST(Jobs, WhatIsNoJobIsRefused) {
