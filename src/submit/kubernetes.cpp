@@ -61,8 +61,8 @@ std::string container(const Job& job, const std::string& name, const std::vector
       fmt::format("name: {}\nimage: {}\ncommand:\n{}", name, yaml_text(job.image), indented(list_of(words), 2));
   if (gpus) out += resources_of(job);
   out += "securityContext: {allowPrivilegeEscalation: false}\nvolumeMounts:\n" + indented(mounts_of(job), 2);
-  std::string item = indented(out, 2);
-  item[0] = '-';
+  std::string item = indented(out, 4);
+  item[2] = '-';
   return item;
 }
 
