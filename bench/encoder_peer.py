@@ -2,10 +2,11 @@
 [after FILE].
 
 A step: forward, backward, clipping and fused AdamW in bf16 autocast with f32 weights, no dropout. Sequences are of 512,
-T5's decoder has 128. The last line is the median time of a step, without the first three, and the most memory that
-PyTorch held. `small` makes both models tiny and runs them on the CPU, to try the program. `layers` compiles each layer
-by itself, where that of the whole model takes too long. `after FILE`: compiled and warm, the program gives its
-activations back, and takes the timed steps once FILE is there. So two peers compile at once, and each is timed alone."""
+T5's decoder has 128. The last line has the median time of a step, without the first three. It also has the peak of
+PyTorch's memory. `small` makes both models tiny and runs them on the CPU, to try the program. `layers` compiles each
+layer separately, if the whole model takes too long to compile. `after FILE`: when it is compiled and warm, the program
+frees its activations. It takes the timed steps once FILE exists. So two peers compile at the same time, and each is
+timed without the other."""
 import os
 import statistics
 import sys

@@ -1,7 +1,7 @@
 // gpu-trace: a library that CUDA loads into a program when CUDA_INJECTION64_PATH names it. CUPTI records when every
-// kernel and copy ran. When the program ends, the library prints for its last milliseconds how long the GPU computed
-// and how long transfers between GPUs ran. It also prints how much of the transfers did not overlap computation
-// (exposed), and how long nothing ran.
+// kernel and copy ran. When the program ends, the library prints two times for its last milliseconds: of computation,
+// and of transfers between GPUs. It also prints how much of the transfers did not overlap computation (exposed), and
+// how long nothing ran.
 //   CUDA_INJECTION64_PATH=build/bin/libgpu-trace.so GPU_TRACE_MS=4000 mpirun -n 4 build/bin/megalith pretrain-gpt ...
 // GPU_TRACE_MS: the number of milliseconds, 2000 if unset. Choose whole steps at the end of a run, without evaluation
 // or saves. Transfers are NCCL's kernels; they count from the time when a GPU begins to wait for the others. The last

@@ -1,8 +1,8 @@
 // kernel-bench measures the CUDA kernels one by one, at the sizes of real models. It prints median milliseconds, and
-// bytes (each operand once, by the op's cost rule) over the device's copy bandwidth, which is measured first. In a
-// row: several launches in a CUDA graph, as in a step; rates are of these. Alone: one launch and its wait, including
-// the launch overhead. Operands are random; buffers rotate through more memory than the L2 cache. kernel-bench
-// PART...: only kernels whose names contain one of the words.
+// bytes over the device's copy bandwidth. Bytes count each operand once, by the op's cost rule. The bandwidth is
+// measured first. In a row: several launches in a CUDA graph, as in a step; rates are of these. Alone: one launch and
+// its wait, including the launch overhead. Operands are random; buffers rotate through more memory than the L2 cache.
+// kernel-bench PART...: only kernels whose names contain one of the words.
 #include <algorithm>
 #include <map>
 #include <vector>

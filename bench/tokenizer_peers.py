@@ -2,10 +2,10 @@
 
     bench/tokenizer_peers.py BIN SHARED_DIR [MB [MB_OF_PEERS]]
 
-BIN: the folder with tokenizer-bench and megalith. Text: English (Tiny Shakespeare, documentation), code (headers, Python) and Chinese and
-Japanese (gnupg's help, its lines shuffled) in documents of about 8 kB, 6 : 3 : 1 by bytes. Each program gets the same documents, the peers
-the first MB_OF_PEERS of them. Then preprocess-data on all documents beside the bare encoder, on one core and two, and words of 2.5, 5 and
-10 MB.
+BIN: the folder with tokenizer-bench and megalith. Text: documents of about 8 kB, 6 : 3 : 1 by bytes. English is Tiny
+Shakespeare and documentation, code is headers and Python. Chinese and Japanese are gnupg's help, its lines shuffled.
+Each program gets the same documents, the peers the first MB_OF_PEERS of them. Then it compares preprocess-data on all
+documents with the encoder alone, on one core and two. Last are words of 2.5, 5 and 10 MB.
 """
 import json
 import os

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares a model of a step's time with 1,549 measured steps of Megatron on A100s (the data of vTrain, MICRO 2024).
+"""Compares a model of a step's time with 1,549 measured steps of Megatron on A100s (vTrain's data, MICRO 2024).
 
     bench/vtrain_fit.py FOLDER    # with ground_truth_single.csv and ground_truth_multi.csv; needs numpy and scipy
 
-The model has the terms that a plan has: products, bytes that other kernels move, the host's launches, all-reduces of tensor
-parallelism, messages between stages, the pipeline's bubble, all-reduces of gradients, the update. It has ten constants. A random
-fifth of each table fits them, and the errors are those of the rest, for each of 16 draws.
+The model has a plan's terms: products, bytes that other kernels move, the host's launches, and all-reduces of tensor
+parallelism. It also has messages between stages, the pipeline's bubble, all-reduces of gradients, and the update. It
+has ten constants. In each of 16 draws, a random fifth of each table fits them. The errors are those of the rest.
 
 A group is one model on one number of GPUs. Its layouts differ in tp, dp, pp, micro-batch and global batch."""
 import collections
@@ -20,8 +20,8 @@ PEAK = 312e12  # flop/s of an A100 in bf16, by its data sheet
 VOCABULARY = 51200
 NODE = 8  # GPUs
 DRAWS = 16
-# Name, the value that data sheets suggest, and how far from it a fit may go (one standard deviation of the logarithm). vTrain's
-# configurations say 800 Gb/s of a node's network.
+# Name, the value that data sheets suggest, and how far a fit may move (one standard deviation of the logarithm).
+# vTrain's configurations say 800 Gb/s of a node's network.
 CONSTANTS = [
     ("share of the peak in products", 0.7, 0.2),
     ("size at which a product is half as fast", 100, 0.7),
@@ -97,7 +97,7 @@ def fit(x):
 
 
 def best_in_first_three(x, constants):
-    """How many groups there are, and in how many the fastest run by samples a second is among our first three."""
+    """The number of groups, and the number in which our first three include the fastest run (by samples/s)."""
     groups = collections.defaultdict(list)
     for i in range(x["ms"].size):
         groups[x["h"][i], x["layers"][i], x["n"][i]].append(i)

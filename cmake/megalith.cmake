@@ -12,8 +12,8 @@ endif()
 find_program(CCACHE ccache)
 if(CCACHE)
   # With relative paths all checkouts share the cache. The sloppiness lets ccache use precompiled headers. Depend mode
-  # compares whole headers. Without it a checkout whose headers differ only in comments would get this precompiled header,
-  # and GCC would read its headers a second time.
+  # compares whole headers. Without it a checkout whose headers differ only in comments would get this precompiled
+  # header. GCC would then read its headers a second time.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
     CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${CCACHE})
 endif()
@@ -25,8 +25,8 @@ endif()
 if(MEGALITH_ARCH)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-march=${MEGALITH_ARCH}>)
 endif()
-# With AVX-512 GCC 12.2 (of Debian 12) stores the constant {1, 1, 1, 0} as {1, 1, 1, 1} if the store has 32 bytes. Stores of
-# 16 bytes are correct.
+# With AVX-512 GCC 12.2 (of Debian 12) can store the constant {1, 1, 1, 0} as {1, 1, 1, 1}. Stores of 32 bytes are
+# wrong. Stores of 16 bytes are correct.
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceRuns)
 include(CMakePushCheckState)

@@ -1,5 +1,5 @@
-// Large arrays in large pages: each page costs a trap when it is first touched, and accesses all over an array miss the
-// page table's caches less.
+// Large arrays in large pages: the first access to each page costs a trap. Random accesses to an array also miss the
+// TLB less.
 #pragma once
 #include <cstddef>
 #include <vector>

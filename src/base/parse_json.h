@@ -23,8 +23,8 @@ void restore_odd_numbers(Json& j) {
   }
 }
 
-// The value, or a discarded one where Python's json would refuse the text, or it is nested deeper than any file of
-// these formats. NaN and infinite numbers are read as Python reads them.
+// The value. It is discarded if Python's json would refuse the text, or if its nesting is deeper than these formats
+// need. NaN and infinite numbers are read as Python reads them.
 template <class Json>
 Json parse_json(std::string_view text) {
   if (is_nested_too_deep(text)) return Json(nlohmann::detail::value_t::discarded);

@@ -14,7 +14,7 @@ struct DamagedFile : Error {
 
 // This process, or the system at this moment, cannot access the file: too many open files, no permission, no memory,
 // a lost server. That says nothing about the file's content. So it is no Error, like std::bad_alloc: code that tries
-// another file after a damaged one does not catch it, and it ends the program with one line.
+// another file after a damaged one does not catch it. It ends the program with one line.
 struct UnreachableFile : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,5 +1,5 @@
-// A thread that waits looks again for a part of a millisecond, as the next loop mostly comes that soon, and sleeps
-// then: a core that other programs want is theirs. (OpenMP's threads look for milliseconds.)
+// A waiting thread spins for a part of a millisecond, because the next loop usually comes that soon. Then it sleeps, so
+// that other programs can use the core. (OpenMP's threads spin for milliseconds.)
 #include "base/threads.h"
 
 #include <memory>

@@ -34,7 +34,7 @@ std::optional<CheckpointPlace> find_checkpoint(const std::string& dir, std::opti
 CheckpointPlace checkpoint_to_open(const std::string& dir, std::optional<CkptFormat> format,
                                    std::optional<i64> iteration);
 
-// Error, starting with `what`, if `dir` is a checkpoint, is inside a checkpoint, or has a checkpoint's name in a
+// Error, starting with `what`, if `dir` is a checkpoint or inside one. Also if it has a checkpoint's name in a
 // directory of checkpoints. Files written there would be lost when that is replaced or deleted.
 void check_no_checkpoint_around(const std::string& what, const std::string& dir);
 

@@ -1,5 +1,5 @@
-// Ranks send their texts to rank 0, which may answer all with all of them, or with the error that names the missing
-// ones.
+// Ranks send their texts to rank 0. It may answer all ranks with all texts, or with the error that names the missing
+// ranks.
 #include "comm/gather.h"
 
 #include <cstring>

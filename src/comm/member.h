@@ -21,7 +21,7 @@ struct Member {
 // "rank 3 (pid 4711 on node-a)"
 std::string name_of(const Member& m);
 
-// Ends a stopped process that would stay for ever, if it is one of this host's and can be reached from here.
+// Ends a stopped process that would stay forever, if it is on this host and can be reached.
 void kill_if_near(const Member& culprit, const Member& self);
 
 }  // namespace megalith

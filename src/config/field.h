@@ -1,10 +1,9 @@
-// One list of fields per config struct, and everything that a list serves: the command line (parse.h), YAML and JSON
-// (file.h), help, the docs page and the printed arguments (show.h), and the comparison of two configs.
+// One list of fields per config struct. It serves the command line (parse.h), and YAML and JSON (file.h). It also
+// serves help, the docs page and the printed arguments (show.h), and the comparison of two configs.
 //
 // A struct's list is one function, `void list_fields(Struct&, config::FieldList&)`, in the struct's .cpp file.
-// It binds names to the members of one object, so a list is as short-lived as a reference to that object. A field has
-// one name (Megatron's main flag without its dashes) and any number of spellings; a switch is a spelling that stands
-// for a constant value:
+// It binds names to the members of one object. So a list must not outlive that object. A field has one name (Megatron's
+// main flag without its dashes) and any number of spellings; a switch is a spelling that stands for a constant value:
 // `--swiglu` is `--activation swiglu`, `--no-x` is `--x=false`.
 #pragma once
 #include <deque>

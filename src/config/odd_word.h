@@ -6,10 +6,10 @@
 
 namespace megalith::config {
 
-// Error where a word ends in a carriage return, as all last words of lines do in a script with Windows line ends.
+// Error if a word ends in a carriage return. In a script with Windows line ends, the last word of each line does.
 void check_line_ends(std::span<const std::string> words);
 
-// A text that is quoted by such quotes may be meant so, as one with blanks.
+// Text with typographic quotes around it, or with blanks, may be intended.
 bool has_typographic_quotes(std::string_view word);
 
 // The problem with a word that is in a flag's place but is no flag, or no known one. Empty if it is just another

@@ -20,8 +20,8 @@ struct Blend {
 // 0.3 b", is split, unless a file has that name. `flag` names the option in errors.
 Blend parse_blend(const std::vector<std::string>& items, const std::string& flag);
 
-// How many samples of a dataset with normalized weight w a blend of `size` uses, and how many the dataset is built
-// with.
+// A blend of `size` uses blend_used samples of a dataset with normalized weight w. The dataset is built with
+// blend_built.
 i64 blend_used(double weight, i64 size);
 i64 blend_built(double weight, i64 size, double surplus);
 

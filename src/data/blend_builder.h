@@ -1,10 +1,10 @@
 // Builds a blend index with several threads, although each choice of the rule depends on all choices before it.
 //
 // The rule soon forgets its start: from any approximate start it makes the exact choices after a few hundred samples.
-// So each part except the first starts from a guess. Then the exact choices are continued from the end of the
-// previous part, until they agree with those of the part. From there on the part is exact. If they never agree, the
-// whole part is computed again. The result is the same as of BlendIndex's constructor. A task computes one part in
-// each lane of BlendLanes.
+// So each part except the first starts from a guess. Then the exact choices are continued from the end of the previous
+// part, until they agree with the part's choices. From there on the part is exact. If they never agree, the whole part
+// is computed again. The result is the same as of BlendIndex's constructor. A task computes one part in each lane of
+// BlendLanes.
 #pragma once
 #include "data/blend_index.h"
 

@@ -19,7 +19,7 @@ struct Datasets {
 // with its index in its own prefix and split.
 Datasets build_datasets(const DataConfig& config, const SampleCounts& counts, const TextEdit& edit = {});
 
-// Error if the config gives data in no way or in several ways, or if --seq-length or --seed is out of range.
+// Error if the config gives data in no way or in several ways. Also if --seq-length or --seed is out of range.
 void check_data_config(const DataConfig& config);
 // The items of --train-, --valid- or --test-data-path.
 const std::vector<std::string>& own_path(const DataConfig& config, Split split);

@@ -1,8 +1,8 @@
 // Indices on disk under --data-cache-path, with Megatron's names and formats: both programs can share them.
 //
-// The name is the MD5 of a description (JSON as Python prints it) of everything except the contents of the data. So
-// an index that is older than its data, or does not fit it, is built again. Any process may build any index at any
-// time: files are published by rename.
+// The name is the MD5 of a description, JSON as Python prints it. It describes everything except the contents of the
+// data. So an index that is older than its data, or does not fit it, is built again. Any process may build any index at
+// any time: files are published by rename.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>

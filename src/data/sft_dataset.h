@@ -31,8 +31,8 @@ struct SftReport {
 
 // Each epoch has its own order of conversations, packs them (first fit) and shuffles the samples. Randomness depends
 // on the seed only, so it does not depend on the number of ranks. In a sample a conversation of n tokens takes n - 1
-// positions, because its last token is only a label. Positions restart with each conversation, and document_starts
-// separate them. The rest of a sample is padding: a separate document, excluded from the loss.
+// positions. Its last token is only a label. Positions restart with each conversation, and document_starts separate
+// them. The rest of a sample is padding: a separate document, excluded from the loss.
 class SftDataset : public Dataset {
  public:
   // `samples`: the minimum, in complete epochs; empty: one epoch. Error if no conversation fits.

@@ -33,7 +33,7 @@ class T5Dataset {
 
   i64 size() const { return i64(map_.size()); }
   std::span<const SentenceSpan> map() const { return map_.all(); }
-  // Error if i is out of range, if the sample needs more sentinels than exist, or if it does not fit into the
+  // Error if i is out of range, or if the sample needs more sentinels than exist. Also if it does not fit into the
   // decoder.
   T5Sample get(i64 i) const;
 

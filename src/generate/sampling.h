@@ -1,5 +1,5 @@
-// Picks the next token from logits. Numbers are drawn by (seed, position), so the same prompt, seed and logits give the
-// same text, however the work was batched.
+// Picks the next token from logits. Numbers are drawn by (seed, position). So the same prompt, seed and logits give the
+// same text, with any batching.
 #pragma once
 #include <span>
 

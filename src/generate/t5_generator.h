@@ -1,5 +1,5 @@
-// Text generation by an encoder-decoder. The text is read once. Then the decoder answers token by token, over caches of
-// its own keys and values and of those that cross-attention reads.
+// Text generation by an encoder-decoder. The text is read once. Then the decoder answers token by token. It has caches
+// of its own keys and values, and of those that cross-attention reads.
 #pragma once
 #include <span>
 #include <vector>

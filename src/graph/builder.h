@@ -59,8 +59,8 @@ class Builder {
   // The sum of a leaf over ranks, in its memory; nobody may read the leaf afterwards.
   Value reduce_in_place(Value leaf, AxisSet axes, int lane = 0);
 
-  // A forward value in a form that the backward may read. The result of an all-gather is gathered again, and the result
-  // of an op or a node with `repeats` is computed again; neither is kept.
+  // A forward value in a form that the backward may read. The result of an all-gather is gathered again. The result of
+  // an op or a node with `repeats` is computed again. Neither is kept.
   Value saved(Value v);
 
   bool regather = true;  // what saved() does

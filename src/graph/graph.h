@@ -67,8 +67,8 @@ InferArgs infer_args(const Graph& g, const std::vector<Value>& ins, Phase phase)
 std::string print(const Graph& g);  // one line a node, types included
 std::string print(const Graph& g, const Node& n);
 
-// Throws at the first node that is not what its op's rules say: result types, order of definition, one definition a
-// value, updates in place (of the same type, and nobody reads the old value afterwards).
+// Throws at the first node that violates its op's rules. They are result types, order of definition, and one definition
+// a value. An update in place has the same type, and nobody reads the old value afterwards.
 void verify(const Graph& g);
 
 }  // namespace megalith

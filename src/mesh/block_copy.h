@@ -48,8 +48,8 @@ i64 elements_of(const std::vector<B>& boxes) {
 }
 
 // Whether boxes, each an offset and a shape within the tensor, cover each of its elements exactly once. At most 8
-// dimensions that are not 1, or one box. Takes linear time: they do if they have as many elements, and if, of their
-// corners, only the tensor's own occur an odd number of times. (The parity of the corners shows that each element is
+// dimensions that are not 1, or one box. Takes linear time. They do under two conditions. They have as many elements,
+// and only the tensor's own corners occur an odd number of times. (The parity of the corners shows that each element is
 // covered an odd number of times. The total number shows that it is once.)
 template <class B>
 bool tiles(const Shape& whole, const std::vector<B>& boxes) {
@@ -78,7 +78,7 @@ bool tiles(const Shape& whole, const std::vector<B>& boxes) {
   return odd.empty();
 }
 
-// The elements [begin, begin + n) of a tensor, in row-major order, as at most 2 * rank - 1 boxes, in that order.
+// The elements [begin, begin + n) of a tensor in row-major order, as at most `2 * rank - 1` boxes, in that order.
 void for_boxes(const Shape& shape, i64 begin, i64 n,
                const std::function<void(const Shape& offset, const Shape& box)>& f);
 

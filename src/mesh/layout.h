@@ -32,8 +32,8 @@ struct SplitOver {
   int rotated = 0;
 };
 
-// The axes that split a dim, outermost first. Neighbouring parts of one dense axis, in mesh order, with the same
-// order and rotation, are one split over all their ranks.
+// The axes that split a dim, outermost first. Neighbouring parts of one dense axis are one split over all their ranks.
+// They are in mesh order, with the same order and rotation.
 class AxisList : public std::vector<AxisUse> {
  public:
   AxisList() = default;

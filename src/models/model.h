@@ -27,7 +27,7 @@ struct DataInput {
 // An array that is not in the data: the step computes it from training batches. [b] f32: the loss mask summed over each
 // row of a micro-batch, averaged over the step's micro-batches. So its sum over all rows, times the number of
 // micro-batches, is known before the first forward. It is the weight of the loss's first term. If a model has this
-// input, or one for another mask, all micro-batches of a step are read before the first one runs.
+// input, or another mask's, a step reads all micro-batches before the first one runs.
 inline constexpr const char* kStepTokens = "step_tokens";
 
 // A range of blocks, [first, last), such as one that a pipeline stage holds.
@@ -52,8 +52,8 @@ struct BuildMode {
   bool tally_layers = false;   // losses of each layer's own
 };
 
-// Numbers that a step counts besides its loss. `value`, [] or [n], f32 or f64, is summed over the step's micro-batches
-// and over the axes where it is Partial. On all other axes it is Same or Copy. All ranks know the sums.
+// Numbers that a step counts besides its loss. `value` is [] or [n], f32 or f64. It is summed over the step's
+// micro-batches and over the axes where it is Partial. On all other axes it is Same or Copy. All ranks know the sums.
 struct Tally {
   std::string name;
   Value value;
@@ -73,9 +73,9 @@ struct LossTerm {
   Value cotangent = {};
 };
 
-// A tensor that a model keeps from step to step and does not train, such as a counter or a running mean. It is f32,
-// bf16, f64 or i32. Each element starts as `tensor.initial` says. It enters no optimizer and no norm. In a checkpoint
-// it is saved with the weights, in its dtype. At most one of two things changes it:
+// A tensor that a model keeps from step to step and does not train: a counter, or a running mean. It is f32, bf16, f64
+// or i32. Each element starts as `tensor.initial` says. It enters no optimizer and no norm. In a checkpoint it is saved
+// with the weights, in its dtype. At most one of two things changes it:
 //   update   of the tensor's type, is added to it after the backward of each training micro-batch. Sums over ranks are
 //            reduced before. A skipped step does not take it back. In a pipeline forwards of other micro-batches may
 //            run between a forward that reads the tensor and its update.

@@ -11,7 +11,7 @@ std::optional<double> peak_flops(std::string_view device_name, DType dtype) {
     std::string_view part;  // of the name
     double bf16;            // flop/s
   };
-  // The PCIe and NVL cards of the H100 have fewer multiprocessors or lower clocks, so their rows come before the
+  // The PCIe and NVL cards of the H100 have fewer multiprocessors or lower clocks. So their rows come before the
   // general name.
   constexpr Row kTable[] = {{"H100 PCIe", 756e12}, {"H100 NVL", 835e12}, {"H100", 989e12},
                             {"H200 NVL", 835e12},  {"H200", 989e12},     {"A100", 312e12}};

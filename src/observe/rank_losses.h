@@ -20,7 +20,7 @@ struct DataRankLoss {
 std::vector<DataRankLoss> gather_losses(const Mesh& mesh, const Coord& coord, Ranks& ranks,
                                         const std::vector<LossShare>& mine);
 
-// How far a rank's distance from the median of the ranks is from its usual distance, in deviations of its earlier
+// Compares a rank's distance from the ranks' median with its usual distance, in standard deviations of its earlier
 // values.
 struct LossDeviation {
   i64 data_parallel_rank = 0;
@@ -32,8 +32,7 @@ class RankLosses {
  public:
   RankLosses(const Mesh& mesh, const Coord& coord, Ranks& ranks) : mesh_(mesh), coord_(coord), ranks_(ranks) {}
   void add(const std::vector<LossShare>& micro_batches);  // for one step
-  // The line, and the name of each rank whose distance from the median is more than 6 deviations of its earlier
-  // values.
+  // The line, and the name of each rank that is more than 6 of these deviations away.
   struct Told {
     std::string line, warning;
     std::vector<LossDeviation> deviations{};  // of ranks with enough earlier lines

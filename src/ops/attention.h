@@ -4,10 +4,10 @@
 //   starts [s,b] i32, lengths [b] i32, table [g,r,k] (optional)
 //   -> o [s,b,g,r,e], lse [s,b,g,r] (log of the softmax's denominator, kept for the gradient)
 // Head sizes d and e may differ (multi-head latent attention) unless q, k and v are packed. A causal query at global
-// position p sees keys p' <= p, and p' > p - window if window > 0. With `starts` it also needs p' >= starts, the first
-// position of its document. A query that is not causal sees all keys of its own sequence (BERT) or of another one (T5's
-// decoder sees the encoder's). With `lengths` all keys have p' < lengths of the sequence. If a query sees no key, o is
-// 0 and lse is -inf. With `table` the bias of a head is its entry for the bucket of p' - p (ops/relative_positions.h).
+// position p sees keys `p' <= p`, and `p' > p - window` if `window > 0`. With `starts` it also needs p' >= starts, the
+// first position of its document. A query that is not causal sees all keys of its own sequence (BERT) or of another one
+// (T5's cross-attention). With `lengths` all keys have p' < lengths of the sequence. If a query sees no key, o is 0 and
+// lse is -inf. With `table` the bias of a head is its entry for the bucket of p' - p (ops/relative_positions.h).
 // Without causality buckets cover both signs (T5).
 #pragma once
 #include "graph/builder.h"

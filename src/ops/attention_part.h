@@ -1,14 +1,14 @@
 // Attention of a rank's queries to its own part of the keys, for a ring (Liu 2023; causal, without lengths). The pass
 // `ring` adds it after the backward is derived, so neither op has a gradient. Inputs and letters are those of
-// Attention. But cp may split both s and t, and t may be rotated, so each rank sees the keys that it holds. The results
+// Attention. But cp may split both s and t, and t may be rotated. So each rank sees the keys that it holds. The results
 // are separate values, not terms of a sum over cp: each part continues from the results of another.
 #pragma once
 #include "ops/attention.h"
 
 namespace megalith {
 
-// q, k, v, rows, [starts], [o, lse] -> o, lse. With inputs o and lse, the results for the keys seen before (in
-// accumulation precision), the results are those for all keys together.
+// q, k, v, rows, [starts], [o, lse] -> o, lse. The inputs o and lse are the results for the keys seen before, in
+// accumulation precision. Then the results are those for all keys together.
 struct AttentionPart {
   static constexpr std::string_view name = "attention_part";
   AttentionSpec at;

@@ -19,7 +19,7 @@ Shape tensor_box(const Mesh& mesh, const Type& x);
 Type tensor_amax(const Mesh& mesh, const Type& x);
 
 // A box of at most `n` consecutive elements along `dims`, the last dim fastest, and 1 along other dims. It covers dims
-// fully from the last one on, as far as they fit, and a part of the dim before them.
+// fully from the last one on, if they fit. It covers a part of the dim before them.
 Shape row_box(const Shape& shape, const std::vector<int>& dims, i64 n);
 
 }  // namespace megalith

@@ -24,7 +24,7 @@ bool dense(const Loop& l) {
   return true;
 }
 
-// The matrix product [m,k] x [k,n], if each group has at most one loop and y's rows or columns are dense.
+// The matrix product `[m,k] x [k,n]`, if each group has at most one loop and y's rows or columns are dense.
 bool as_gemm(const Groups& g, const EinsumOperands& ops, EinsumPlan& plan) {
   if (!g.alone.empty() || g.m.size() > 1 || g.n.size() > 1 || g.k.size() > 1) return false;
   const Loop none, m = g.m.empty() ? none : g.m[0], n = g.n.empty() ? none : g.n[0], k = g.k.empty() ? none : g.k[0];

@@ -5,8 +5,8 @@
 
 namespace megalith {
 
-// rows [n,...], bias [e,...], ends [d,e], [weights [n]] -> rows + bias of the expert, times the row's weight if
-// `weighted`.
+// Inputs: rows [n,...], bias [e,...], ends [d,e], [weights [n]]. Result: rows + bias of the expert, times the row's
+// weight if `weighted`.
 struct ExpertBias {
   static constexpr std::string_view name = "expert_bias";
   bool weighted = false;

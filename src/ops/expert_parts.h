@@ -1,6 +1,6 @@
-// Cuts tokens into parts, so that the rows of each part fit into a buffer with fewer rows than the worst case. A part
-// has as many consecutive tokens as fit. If all rows fit, the first part has all tokens and the others are empty. Each
-// rank cuts its tokens independently.
+// Cuts tokens into parts. The rows of each part fit into a buffer with fewer rows than the worst case. A part has as
+// many consecutive tokens as fit. If all rows fit, the first part has all tokens and the others are empty. Each rank
+// cuts its tokens independently.
 #pragma once
 #include <optional>
 

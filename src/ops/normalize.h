@@ -1,5 +1,5 @@
-// y = x / max(|x|, eps), where |x| is the root of the sum of squares over all dims but the first. So each matrix of a
-// stack has a separate norm. x [k, ...] may be split only on the first dim.
+// `y = x / max(|x|, eps)`, where `|x|` is the root of the sum of squares over all dims but the first. So each matrix of
+// a stack has a separate norm. x [k, ...] may be split only on the first dim.
 #pragma once
 #include "graph/relayout_op.h"
 

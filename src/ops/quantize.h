@@ -40,7 +40,7 @@ constexpr bool reads_amax(Scaling s) { return s == Scaling::quotient || s == Sca
 
 // The order of the codes that Quantize writes. x is seen as a matrix [its first `split` dims, the rest]. A kernel whose
 // product needs the summed dims last reads the transpose: for x [s, b, h] with split 2 it is [h, s, b]. With
-// `by_sequence` it is [h, b, s], so the tokens of a sequence, and the numbers of a block of tokens, are consecutive.
+// `by_sequence` it is [h, b, s]. So the tokens of a sequence, and the numbers of a block of tokens, are consecutive.
 enum class CodeOrders : u8 {
   as_is,       // -> codes, scale_inv
   transposed,  // -> codes_t, scale_inv
@@ -85,8 +85,8 @@ struct Quantize {
   Scaling scaling = Scaling::quotient;
   Shape box;
   i64 at = 0;  // for Scaling::kept
-  // Rounds stochastically to e2m1. The random bits are keyed by the seed, the sample numbers in `rows` (along x's dim
-  // 1), and the global indices along the other dims. If false, rounds to nearest.
+  // Rounds stochastically to e2m1. The random bits are keyed by the seed, the sample numbers in `rows`, and global
+  // indices. x's dim 1 has the samples; the indices are those along its other dims. If false, rounds to nearest.
   bool stochastic = false;
   u64 seed = 0;
   CodeOrders orders = CodeOrders::as_is;
@@ -123,8 +123,8 @@ struct RotateTokens {
   Cost cost(Types ins, Types outs) const { return {5 * double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
-// As in Einsum: with `accumulate` the fifth input is the accumulator, added to in place, or overwritten in a step's
-// first micro-batch if `starts`. With `plus` the fifth input is added.
+// As in Einsum: with `accumulate` the fifth input is the accumulator, which is added to in place. With `starts` a
+// step's first micro-batch overwrites it. With `plus` the fifth input is added.
 struct QuantizedProduct {
   static constexpr std::string_view name = "quantized_product";
   std::string spec;

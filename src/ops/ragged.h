@@ -1,4 +1,4 @@
-// Rows of experts. A token's row is on the rank of its expert, so the number of rows on a rank depends on the data. A
+// Rows of experts. A token's row is on the rank of its expert. So the number of rows on a rank depends on the data. A
 // ragged value [n,...] has the maximum possible size: n = S B min(k, E / ep) ep. A rank holds room for W = min(k, E /
 // ep) x (tokens of its ep x etp group) rows. The first `ends[last]` rows exist, sorted by expert; the others are never
 // read or written.

@@ -1,5 +1,5 @@
-// y = x * rstd * w over the last dim h, rstd = 1 / sqrt(mean(x^2) + eps) (Zhang, Sennrich 2019). x [..,h], w [h] -> y
-// [..,h], rstd [..]. With `gives_amax`, set by a pass, both ops have another last result: the amax of the first one
+// `y = x * rstd * w` over the last dim h, `rstd = 1 / sqrt(mean(x^2) + eps)` (Zhang, Sennrich 2019). x [..,h], w [h] ->
+// y [..,h], rstd [..]. With `gives_amax`, set by a pass, both ops have another last result: the amax of the first one
 // (ops/quantize.h).
 #pragma once
 #include "graph/builder.h"

@@ -1,7 +1,8 @@
 // The experts of each token and their weights. Sources: Shazeer 2017 (softmax over the top k), Fedus 2021 (softmax
-// before the choice), DeepSeek-V3 2024 (sigmoid, bias in the choice, groups). Settings are Megatron Core's.
+// before the choice). DeepSeek-V3 2024 has the sigmoid, the bias in the choice, and groups. Settings are Megatron
+// Core's.
 //   z [s,b,e], [bias [e]], [by [s,b,e]] -> p [s,b,k], choice [s,b,k] i32
-// Scores s follow from z (ops/router_score.h). A token chooses the k experts with the largest s + bias, or with the
+// Scores s follow from z (ops/router_score.h). A token chooses the k experts with the largest `s + bias`, or with the
 // largest `by` if that is given. The chosen experts are in ascending order; of equal ones the lower is chosen. Groups
 // are equal runs of experts. With groups only experts of the best `group_topk` groups are chosen. The score of a group
 // is the sum of its `group_best` largest s + bias. The weights are

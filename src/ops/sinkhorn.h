@@ -1,5 +1,5 @@
-// Scales the rows and columns of a matrix of tokens and experts until their sums are similar (Sinkhorn 1964), by
-// Megatron Core's rule. z [s,b,e] -> y [s,b,e]. With c = e^z and initially d1 = 1, repeat
+// Scales the rows and columns of a matrix of tokens and experts until their sums are similar (Sinkhorn 1964). The rule
+// is Megatron Core's. z [s,b,e] -> y [s,b,e]. With c = e^z and initially d1 = 1, repeat
 //   d0_t = 1/T / (sum_e d1_e c_te + 1e-8),  d1_e = 1/E / (sum_t d0_t c_te + 1e-8)
 // until the mean change of d1 is at most 1e-4, or kMostRounds times. Then y = d1_e c_te d0_t. T counts the tokens that
 // a rank holds. So the result depends on how tokens are distributed over ranks and micro-batches.

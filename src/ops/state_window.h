@@ -55,8 +55,8 @@ struct StoreState {
   std::vector<Alias> aliases() const { return {{.out = 0, .in = 0, .view = true}}; }
 };
 
-// Update on a window. Inputs: window, scalars, step_scalars_in, then for each stretch's parameter the whole gradient
-// and the whole weights -> window, weights, all updated in place. `weights` is the copy in compute precision if the
+// Update on a window. Inputs: window, scalars, step_scalars_in. Then for each stretch's parameter the full gradient and
+// the full weights. Results: window, weights, all updated in place. `weights` is the copy in compute precision if the
 // window has main weights; otherwise the weights themselves.
 struct WindowUpdate {
   static constexpr std::string_view name = "window_update";

@@ -32,8 +32,8 @@ struct Swiglu {
   Cost cost(Types ins, Types outs) const { return {5.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
-// dy [s,b,f], x [s,b,2,f] -> dx [s,b,2,f]. With `with_output`, set by a pass, a second result is y again, to the bit,
-// so the forward does not keep it.
+// dy [s,b,f], x [s,b,2,f] -> dx [s,b,2,f]. With `with_output`, set by a pass, a second result is y again, to the bit.
+// So the forward does not keep it.
 struct SwigluGrad {
   static constexpr std::string_view name = "swiglu_grad";
   bool with_output = false;

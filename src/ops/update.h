@@ -83,12 +83,12 @@ constexpr int kLoss = 0, kGradNorm = 1, kFactor = 2, kCounts = 3, kSize = 4;
 }
 
 // One step of an optimizer's rule (ops/update_rules.h) on one parameter, in place. Inputs: w, g, the rule's states,
-// scalars [4] (above), step_scalars_in f64 (below), and with `copy` the parameter in compute precision -> w, states,
-// (copy). Either all but the copy is f64; or w is f32, and g and each state f32 or bf16. Then arithmetic is f32, and
-// new states are rounded to nearest even. If w is u16, it holds the low 16 bits of the f32 weight; the high 16 bits are
-// in the bf16 weight. The op reads both (base/split_float.h; as Apex's "store param remainders"). With `marks`, the
-// last input, g is read only in marked rows, and is 0 in the others (EmbeddingGrad). Nothing changes if the step does
-// not count.
+// scalars [4] (above), step_scalars_in f64 (below). With `copy` also the parameter in compute precision. Results: w,
+// states, (copy). Either all but the copy is f64; or w is f32, and g and each state f32 or bf16. Then arithmetic is
+// f32, and new states are rounded to nearest even. If w is u16, it holds the low 16 bits of the f32 weight; the high 16
+// bits are in the bf16 weight. The op reads both (base/split_float.h; as Apex's "store param remainders"). With
+// `marks`, the last input, g is read only in marked rows, and is 0 in the others (EmbeddingGrad). Nothing changes if
+// the step does not count.
 struct Update {
   static constexpr std::string_view name = "update";
   UpdateRule rule;

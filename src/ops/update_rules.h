@@ -1,9 +1,9 @@
 // The formula by which each optimizer changes one weight, written once for all backends.
 //
-// A rule is a struct with settings, a name, the number of its states (tensors beside the weights), and a Step. Step
-// holds the rule's numbers in one optimizer step, and updates one weight and its states. Backends instantiate Step over
-// the list at the end of this file. Functions are constexpr, so that CUDA code may call them. M is the backend's
-// arithmetic:
+// A rule is a struct with settings, a name, the number of its states, and a Step. States are tensors besides the
+// weights. Step holds the rule's numbers in one optimizer step, and updates one weight and its states. Backends
+// instantiate Step over the list at the end of this file. Functions are constexpr, so that CUDA code may call them. M
+// is the backend's arithmetic:
 //   M::Number; M::fma(a, b, c) = a b + c; M::products(a, b, c, d) = a b + c d; M::over(a, b) = a / b; M::root(x)
 #pragma once
 #include <cmath>

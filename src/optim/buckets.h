@@ -63,8 +63,8 @@ Value state_leaf(Builder& b, const Bucket& bucket, const OptimizerState& state);
 // Places those of the members' weights and gradients that b's graph has in the buckets.
 void place_members(Builder& b, const std::vector<Bucket>& buckets, const std::vector<Parameter>& parameters);
 
-// Programs for the start of a run. take_main, for buckets with starts_in_gradients(), copies each rank's part of the
-// weights (main, and in compute precision) from the gradients' memory. There the first of the reduced ranks has a
+// Programs for the start of a run. take_main is for buckets with starts_in_gradients(). It copies each rank's part of
+// the weights (main, and in compute precision) from the gradients' memory. There the first of the reduced ranks has a
 // tensor's whole local block, and the others have zeros. spread_weights gathers the weights in compute precision on all
 // ranks.
 Graph take_main(const Mesh& mesh, const std::vector<Bucket>& buckets);

@@ -25,8 +25,8 @@ struct LrSchedule {
   double wsd_decay_samples = 0;  // the last part of N
 
   // n <= W: init + (max - init) n / W. Then constant: max; beyond N: min; inverse square root: max sqrt(max(W, 1) / n),
-  // at least min; the others: min + c (max - min) with c falling from 1 to 0 over W..N, or over the last
-  // wsd_decay_samples of N.
+  // at least min; the others: `min + c (max - min)`. c falls from 1 to 0 over W..N, or over the last wsd_decay_samples
+  // of N.
   double at(i64 samples) const;
 };
 

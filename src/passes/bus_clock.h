@@ -30,9 +30,9 @@ class BusClock {
   // `apart`: forward and backward are programs of their own.
   BusClock(const Graph& g, const std::vector<KeptValue>& kept, const BusRates& rates, bool apart);
 
-  // Stores end before the forward leaves the layers, and fetches start with the layers' backward, even if the device
-  // must wait: memory use peaks between the two. Earlier the device waits only if it would hold more than the values
-  // that stay and two layers of values in transfer.
+  // Stores end before the forward leaves the layers, even if the device must wait. Fetches start with the layers'
+  // backward. Memory use peaks between the two. Earlier the device waits only if it would hold too much: more than the
+  // values that stay and two layers in transfer.
   Timetable timetable(const std::vector<size_t>& chosen) const;
 
   double on_bus(size_t kept) const { return double(bytes_[kept]) / rates_.bus; }

@@ -14,8 +14,8 @@ namespace megalith {
 
 namespace {
 
-// accumulate(acc, a + b) -> accumulate(accumulate(acc, a), b), the first right after a so that chains stay in the order
-// of their parts.
+// `accumulate(acc, a + b) -> accumulate(accumulate(acc, a), b)`. The first is right after a, so that chains stay in the
+// order of their parts.
 bool split_sums(Graph& g) {
   const std::vector<int> uses = count_uses(g);
   for (size_t i = 0; i < g.nodes.size(); ++i) {

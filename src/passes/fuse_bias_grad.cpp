@@ -21,7 +21,7 @@ std::optional<AnyOp> fused_as(const AnyOp& op) {
   return AnyOp(out);
 }
 
-// The op with the sum of its first result as an additional result, if it can do that and does not yet.
+// The op with the sum of its first result as an additional result. Empty if it cannot do that, or does it already.
 std::optional<AnyOp> with_bias_of_any(const AnyOp& op) {
   if (auto out = fused_as<ActivateGrad>(op)) return out;
   if (auto out = fused_as<LayerNormGrad>(op)) return out;

@@ -1,5 +1,5 @@
-// The weight of each token in the loss is known before the loss. So one op computes the logits' gradient where it
-// reads the logits for the loss, and they are not read again.
+// The weight of each token in the loss is known before the loss. So one op computes the logits' gradient where it reads
+// the logits for the loss. They are not read again.
 //   m, z = vocab_max_sums(x);  ..  dz = cross_entropy_grad(dy, z);  dx = vocab_sums_grad(dz, x, m)
 //   ->  z, dx = vocab_loss(dy, x)
 // The nodes that compute dy move before it, out of the backward.

@@ -1,5 +1,5 @@
-// The order at the end of a step. An accumulation, and the part of the update that needs one gradient (its reduction,
-// its square), moves directly after its last input. So a weight gradient is next to the data gradient of its layer.
+// The order at the end of a step. An accumulation moves directly after its last input. So does the part of the update
+// that needs one gradient (its reduction, its square). So a weight gradient is next to the data gradient of its layer.
 // Activations and output gradients are freed layer by layer, and a gradient is squared while it is in cache.
 #include <algorithm>
 

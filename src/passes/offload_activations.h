@@ -1,6 +1,6 @@
 // Offload of activations to host memory between forward and backward (--fine-grained-activation-offloading). Each
-// chosen value of a layer is stored where it is computed, and fetched before the backward reads it, on one lane for
-// each direction. Results are bit-identical. Pipelines keep one host slot for each micro-batch in flight.
+// chosen value of a layer is stored where it is computed, and fetched before the backward reads it. Each direction has
+// one lane. Results are bit-identical. Pipelines keep one host slot for each micro-batch in flight.
 #pragma once
 #include <map>
 
@@ -12,7 +12,7 @@ namespace megalith {
 struct OffloadConfig {
   bool on = false;
   // The modules whose values are offloaded (kept_values.h). None: each value whose transfer delays the device for less
-  // time than its recomputation would take, those with the highest recomputation time per byte first.
+  // time than its recomputation would take. The highest recomputation time per byte comes first.
   std::vector<std::string> modules;
   i64 min_tensor_size = i64{1} << 20;  // elements of a rank
   double fraction = 1;                 // of these values' bytes, from the first layer on

@@ -1,5 +1,5 @@
-// Overlaps dispatch and combine of experts' tokens with the shared expert of their layer
-// (--moe-shared-expert-overlap), which does not depend on them:
+// Overlaps dispatch and combine of experts' tokens with their layer's shared expert, which does not depend on them
+// (--moe-shared-expert-overlap):
 //   forward    the gather of tokens starts; the shared expert up to its activation; the nodes that need the tokens
 //              the sum of experts' rows starts; the rest of the shared expert, unless a product of it adds that sum
 //   backward   the gathers start before the shared expert's backward, of cotangents and of tokens once more

@@ -76,7 +76,7 @@ inline constexpr std::string_view kScaleState = ".fp8_state";
 // Whether a parameter of this name is a linear layer's weight: not of the embedding, the head, a router or a gate.
 bool is_linear_weight(const std::string& parameter);
 
-// Error if a layer's sizes are no multiples of the format's block, or if a block of values is split over ranks.
+// Error if a layer's sizes are no multiples of the format's block, or if ranks split a block of values.
 QuantizeReport quantize(Graph& g, const QuantizeSpec& spec);
 
 // The largest amax of a step's micro-batches, over all ranks of the stage, in a leaf.

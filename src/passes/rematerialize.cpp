@@ -1,5 +1,5 @@
-// The output of an activation or a norm is an input of the products after it, and of their weight gradients. Instead
-// of keeping it, the backward kernel, which reads the same inputs anyway, writes it again (`with_output`). The weight
+// The output of an activation or a norm is an input of the next products and of their weight gradients. Instead of
+// keeping it, the backward kernel, which reads the same inputs anyway, writes it again (`with_output`). The weight
 // gradients read that, and the forward's buffer is freed in the forward. They move after the gradient if they were
 // before it:
 //   dy w^T, dw += dy y, gradient   ->   dy w^T, gradient and y, dw += dy y

@@ -2,9 +2,9 @@
 //
 // A window is a sixteenth of the state, with at most kMostElements parameters' ranges. With `overlap` there are two
 // lanes, one to the device and one back. Window i + 2 is fetched while i is updated and stored, once i - 1 is stored.
-// So three windows are on the device at once, in memory that activations no longer need, and both directions of the
-// bus are busy. The first two are fetched during the computation of the gradient norm. Without `overlap` windows are
-// processed one at a time.
+// So three windows are on the device at once, in memory that activations no longer need. Both directions of the bus are
+// busy. The first two are fetched during the computation of the gradient norm. Without `overlap` windows are processed
+// one at a time.
 #pragma once
 #include "optim/config.h"
 #include "passes/pass.h"

@@ -23,8 +23,8 @@ class Interpreter {
   // Runs a program of the plan, or enqueues it on the device and returns. `first`: accumulators restart (a step's
   // first micro-batch). `slot`: which copy of leaves that have several.
   virtual void run(int program, bool first, int slot = 0) = 0;
-  // Does the one-time work of the first such run in advance, so that it does not happen while ranks wait for each
-  // other.
+  // Does the one-time work of a first run with these arguments in advance. So it does not happen while ranks wait for
+  // each other.
   virtual void make_ready(int program, bool first, int slot) = 0;
   // Sends a copy of a leaf to rank `peer`, or receives it, concurrently with work that is enqueued later. Each waits
   // for the work enqueued before. Messages of a channel between two ranks arrive in order. Returns a ticket. Both are

@@ -96,7 +96,8 @@ std::string memory_table(const Plan& p) {
   return out;
 }
 
-// Buffers of one program that are live at the same time must not overlap, unless an op declares that they share memory.
+// Buffers of one program that are live at the same time must not overlap. The exception: an op declares that they share
+// memory.
 static void verify(const Plan& plan, const Program& p) {
   std::set<int> defined;
   std::vector<std::vector<int>> born(p.instructions.size());  // buffers that begin to live at an instruction

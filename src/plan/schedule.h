@@ -1,6 +1,6 @@
 // Pipeline schedules: which task a rank runs when, as a list made from numbers alone. Virtual stages are numbered along
-// the model, chunk * stages + stage: with chunks > 1 a rank holds several pieces of the model, and the last rank's
-// output goes to the first rank's next chunk.
+// the model, chunk * stages + stage: with several chunks a rank holds several model pieces. The last rank's output goes
+// to the first rank's next chunk.
 //
 // Activations and gradients travel between neighbours in FIFO channels, one per sender and kind: forward tasks send to
 // the next virtual stage, backward tasks to the one before. In every channel the sender's tasks produce in the order in
@@ -35,8 +35,8 @@ struct ScheduleSpec {
   int group_or_default() const { return group ? group : stages; }
 };
 
-// Error if a number is below 1 or Megatron refuses the combination: chunks > 1 need two stages, a group in [stages,
-// micro_batches], and a last group that is full or has at least `stages` micro-batches.
+// Error if a number is below 1 or Megatron refuses the combination: several chunks need two stages, and a group in
+// [stages, micro_batches]. The last group must be full or have at least `stages` micro-batches.
 void check_schedule(const ScheduleSpec& spec);
 
 // The tasks of a rank in order. Forwards run ahead of backwards by a warm-up. With one chunk the warm-up has stages -
@@ -58,8 +58,8 @@ struct StageChunk {
 std::optional<StageChunk> source(const ScheduleSpec& spec, int stage, const Task& task);
 std::optional<StageChunk> target(const ScheduleSpec& spec, int stage, const Task& task);
 
-// Copies of a chunk's saved activations that a rank needs: with slot = micro_batch % slots no two micro-batches that
-// are between their forward and their last task (backward, or weights) share one. At least 1.
+// Copies of a chunk's saved activations that a rank needs, at least 1. A micro-batch uses the slot `micro_batch %
+// slots` from its forward to its last task (backward, or weights). No two of them share one.
 int slots(const TaskList& tasks, int chunk);
 
 // How many received gradients a rank must buffer before it runs the tasks that take them. Each belongs to a micro-batch

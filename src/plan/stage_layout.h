@@ -1,8 +1,8 @@
 // A pipeline's stages as text, Megatron's --pipeline-model-parallel-layout: "Et|(tt|)*3tL" is Et | tt | tt | tt | tL.
 // E: embedding, t: a layer, L: head and loss, |: the next virtual stage. m: a module of multi-token prediction,
 // before L; if the text has none, all modules are there. *N repeats the preceding letter, bar or group in
-// parentheses. Commas and spaces are ignored. For an encoder-decoder e is a layer of the encoder, d one of the
-// decoder, and another E may mark the start of the decoder: "Ee|e|Ed|dL". t is either, in their order.
+// parentheses. Commas and spaces are ignored. For an encoder-decoder e is a layer of the encoder, d one of the decoder.
+// Another E may mark the start of the decoder: "Ee|e|Ed|dL". t is either, in their order.
 #pragma once
 #include <string_view>
 #include <vector>

@@ -1,5 +1,5 @@
-// Readable names of instructions' results: "layers.1.mlp.einsum.0" is the first result of an einsum of layer 1's MLP
-// in the forward, "backward.layers.1.mlp.einsum.2" the third one in the backward.
+// Readable names of instructions' results: "layers.1.mlp.einsum.0" is the first result of an einsum of layer 1's MLP in
+// the forward. "backward.layers.1.mlp.einsum.2" is the third one in the backward.
 #pragma once
 #include <string>
 #include <vector>

@@ -13,8 +13,8 @@ struct StepClock {
   std::unique_ptr<sim::Clock> clock;
   std::string source;  // source of the rates
 };
-// The facts of a paper device, the program's facts of this GPU's name, or rates of this CPU from a short measurement.
-// No clock if there are no such facts.
+// The facts of a paper device, or the program's facts of this GPU's name. For a CPU, rates from a short measurement. No
+// clock if there are no such facts.
 StepClock clock_of(const Backend& backend);
 
 struct StepTime {

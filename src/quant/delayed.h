@@ -16,9 +16,9 @@ struct DelayedRule {
 
 // One update of all tensors. amax [tensors] is the maximum over the casts since the last update, reduced over ranks.
 // history [slots, tensors] and scale [tensors] change in place; they start as zeros and ones. Slot i takes the amax of
-// slot i + 1, and the last slot takes the new amax. Slot 0 becomes 0; casts may collect their amax there. The scale
-// follows from the largest amax of the window, the new one included (max), or from the new amax (most_recent). A tensor
-// whose amax is 0 was not cast, and keeps both.
+// slot i + 1, and the last slot takes the new amax. Slot 0 becomes 0; casts may collect their amax there. With `max`
+// the scale follows from the largest amax of the window, the new one included. With `most_recent` it follows from the
+// new amax. A tensor whose amax is 0 was not cast, and keeps both.
 void update_delayed(const DelayedRule& rule, std::span<const float> amax, Out<float> history, std::span<float> scale);
 
 }  // namespace megalith::quant

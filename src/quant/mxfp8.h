@@ -1,6 +1,5 @@
-// MXFP8: one ue8m0 scale for each 1 x 32 values, rounded up to a power of two so that nothing saturates (arXiv
-// 2506.08027). A block of zeros has code 0. In a block with NaN the element itself keeps it. Source: OCP Microscaling
-// Formats 1.0.
+// MXFP8: one ue8m0 scale for each 1 x 32 values, rounded up to a power of two. So nothing saturates (arXiv 2506.08027).
+// A block of zeros has code 0. In a block with NaN the element itself keeps it. Source: OCP Microscaling Formats 1.0.
 #pragma once
 #include "quant/fp8_format.h"
 #include "quant/matrix.h"

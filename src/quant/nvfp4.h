@@ -1,4 +1,4 @@
-// NVFP4: e2m1 codes, a ue4m3 scale for each block of 16 values or of 16 x 16, and a factor of the tensor. A value is
+// NVFP4: e2m1 codes, a ue4m3 scale for each block of 16 or `16 x 16` values, and a factor of the tensor. A value is
 // code * scale / nv_factor(amax). Source: arXiv 2509.25149, Transformer Engine 2.20.
 #pragma once
 #include "quant/matrix.h"

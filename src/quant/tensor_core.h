@@ -1,9 +1,9 @@
-// A bound of the error of fp8 products on Hopper's tensor cores, which keep fewer bits of a sum than f32 has.
+// A bound of the error of fp8 products on Hopper's tensor cores. They keep fewer bits of a sum than f32 has.
 //
-// They take 32 exact products at a time. These and the sum so far are cut to 13 bits below the largest power of two
-// among them, and added. The new sum is cut to 13 bits too. With split accumulation it is added in f32 after each 128
-// products, and a new sum begins. So a term that is no multiple of the step 2^(e - 13) loses less than a step. The
-// product of two codes has few bits, so only products far below the largest one lose anything.
+// They take 32 exact products at a time. These and the sum so far are cut to 13 bits below their largest power of two,
+// and added. The new sum is cut to 13 bits too. With split accumulation it is added in f32 after each 128 products, and
+// a new sum begins. So a term that is no multiple of the step 2^(e - 13) loses less than a step. The product of two
+// codes has few bits, so only products far below the largest one lose anything.
 #pragma once
 #include <span>
 

@@ -27,7 +27,7 @@ std::string where_text(const std::vector<i64>& iterations) {
                      whole_number(last));
 }
 
-// Whether `rule` is true for the mean of the last `recent` lines and the mean of the `before` lines before them.
+// Whether `rule` is true for two means: of the last `recent` lines, and of the kBefore lines before them.
 void windows(const MetricCurve* curve, std::size_t recent, const std::string& what,
              const std::function<bool(double now, double before)>& rule, std::vector<Finding>& out) {
   constexpr std::size_t kBefore = 60, kFewest = 10;

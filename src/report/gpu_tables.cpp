@@ -1,5 +1,5 @@
-// CSV and JSON of Prometheus. CSV has a metric's name and its value in each row, a column for each metric, or a column
-// for each series. Grafana exports the last form: DCGM_FI_DEV_SM_CLOCK{Hostname="n1", gpu="0"}.
+// CSV and JSON of Prometheus. CSV has a column for each metric or for each series, or a metric's name and value in each
+// row. Grafana exports columns of series: DCGM_FI_DEV_SM_CLOCK{Hostname="n1", gpu="0"}.
 #include <algorithm>
 #include <cctype>
 #include <charconv>

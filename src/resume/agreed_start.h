@@ -1,6 +1,6 @@
-// The common start of all ranks. Each rank opens the checkpoint itself. If one rank finds the newest one damaged on
-// its disk, all ranks use an older one that is intact on every rank. Checksums of a Megatron checkpoint are verified
-// then; ranks that read the same files divide this work.
+// The common start of all ranks. Each rank opens the checkpoint itself. If the newest one is damaged on a rank's disk,
+// all ranks use an older one that is intact everywhere. Checksums of a Megatron checkpoint are verified then; ranks
+// that read the same files divide this work.
 #pragma once
 #include "comm/ranks.h"
 #include "resume/checkpointing.h"

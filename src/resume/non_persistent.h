@@ -36,8 +36,8 @@ std::optional<FoundNonPersistent> newer_non_persistent(const Options& options, R
 std::string newest_non_persistent_here(const TrainConfig& train);
 
 // Removes this rank's newer ones after `iteration` is saved. They belong to a branch that this run has left, by
-// --ckpt-step or because of damage, and a restart would resume from them. Calls `still_ours` before each removal. A
-// failure is a warning.
+// --ckpt-step or because of damage. A restart would resume from them. Calls `still_ours` before each removal. A failure
+// is a warning.
 void remove_later_non_persistent(const Options& options, int rank, i64 iteration,
                                  const std::function<void()>& still_ours);
 

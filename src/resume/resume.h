@@ -25,8 +25,8 @@ Schedules choose_schedules(const Options& flags, const nlohmann::json& stored, c
 // `told`: the names in the checkpoint; only these are compared.
 std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told);
 
-// Why the order of training samples differs from the saved run's (blend, split, seed, number of samples, ...), and
-// the effect from `start` on. Empty if the order is the same; the number of ranks does not change it.
+// Why the order of training samples differs from the saved run's (blend, split, seed, number of samples, ...). Also the
+// effect from `start` on. Empty if the order is the same; the number of ranks does not change it.
 std::string changed_samples(const Options& flags, const Options& stored, const std::set<std::string>& told,
                             const RunState& start);
 

@@ -1,4 +1,4 @@
-// A snapshot slot: a memory file of the agent with the state of one rank, as in a checkpoint, and checksums of all
+// A snapshot slot: a memory file of the agent. It has the state of one rank, as in a checkpoint, and checksums of all
 // bytes. The agent creates and frees the file (launch/snapshot_memory.h); ranks read and write it through inherited
 // descriptors.
 //

@@ -100,7 +100,7 @@ const std::map<int, BlockCost>* BlockCosts::overlapped(const Choice& c) {
   return alike ? &of_key(key_of(c, true)) : nullptr;
 }
 
-// The embedding, and the head with the loss, have no layers and no experts, so they depend on fewer parts of the
+// The embedding, and the head with the loss, have no layers and no experts. So they depend on fewer parts of the
 // choice.
 BlockCosts::Block BlockCosts::block_of(const Choice& key, int block) const {
   if (!is_end(block)) return {key, block};

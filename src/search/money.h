@@ -1,4 +1,4 @@
-// Days, money and energy of a run of this many tokens, and the useful fraction of its time if GPUs fail. Daly's
+// Days, money and energy of a run with a number of tokens. Also the useful fraction of its time if GPUs fail. Daly's
 // formula gives the spacing of saves (resume/save_spacing.h) and the expected time of a run.
 #pragma once
 #include "base/dtype.h"

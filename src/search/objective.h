@@ -1,5 +1,5 @@
-// What the best layout is: the fastest one, or the one with the least memory. Days, money and energy follow from the
-// speed for a given number of GPUs, so they only compare numbers of GPUs.
+// What the best layout is: the fastest one, or the one with the least memory. For a given number of GPUs, days, money
+// and energy follow from the speed. So they only compare numbers of GPUs.
 #pragma once
 #include <limits>
 

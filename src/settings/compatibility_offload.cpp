@@ -29,8 +29,8 @@ std::string sizes(const Options& o) {
   return {};
 }
 
-// Weight gradients read values that the backward has fetched, so these would stay in the device's memory for as long
-// again.
+// Weight gradients read values that the backward has fetched. So these would stay in the device's memory for twice the
+// time.
 std::string one_backward(const Options& o) {
   if (!o.offload.on || o.parallel.pipeline_schedule != PipelineSchedule::zero_bubble) return {};
   return "--fine-grained-activation-offloading saves little with --pipeline-schedule zero-bubble, whose weight "

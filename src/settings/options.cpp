@@ -13,7 +13,7 @@ namespace megalith {
 
 namespace {
 
-// A value out of range is reported once and reset to its default, so that dependent rules do not report it too.
+// A value out of range is reported once and reset to its default. So dependent rules do not report it too.
 void set_aside(Options& options) {
   std::vector<std::string> broken = broken_ground(options);
   if (broken.empty()) return;  // lists of fields take longer than the rules

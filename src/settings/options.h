@@ -1,8 +1,8 @@
 // All options of a training command: one bundle of the folders' config structs, read from the command line and
 // --config.
 //
-// A command calls read_options, fills in what only it can know (the model of a hub directory, the vocabulary of the
-// tokenizer), and calls finish_options. parse_options does both if there is nothing in between.
+// A command calls read_options, and then finish_options. Between them it sets options that only it knows (the model of
+// a hub directory, the tokenizer's vocabulary). parse_options calls both.
 #pragma once
 #include <optional>
 #include <string>

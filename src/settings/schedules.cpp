@@ -68,7 +68,7 @@ StepSpec step_spec(const Options& o, int stage) {
   StepSpec s;
   const GptData data{o.data.reset_position_ids, o.data.reset_attention_mask};
   ParallelStyle style = style_of(o.parallel);
-  // With codes q, k and v have scales of their own, so that these are the same where ranks split the heads.
+  // With codes q, k and v have separate scales. So the scales are the same if ranks split the heads.
   style.pack_qkv &= o.optimizer.chosen().takes_packed() && !o.quantize.on();
   s.model = make_model(o.model, style, data);
   s.optimizer = o.optimizer;

@@ -17,7 +17,8 @@ std::map<int, TaskList> tasks_of(const PipelineSpec& p) {
   return out;
 }
 
-// A piece's micro-batches begin and end in turn, so slots that are enough for one number of them are for a smaller.
+// A piece's micro-batches begin and end in turn. So slots that suffice for a number of micro-batches suffice for a
+// smaller number.
 int most_slots(const std::map<int, TaskList>& tasks, int chunk) {
   int most = 1;
   for (const auto& [n, list] : tasks) most = std::max(most, slots(list, chunk));

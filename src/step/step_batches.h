@@ -1,5 +1,5 @@
-// The micro-batches of one training step. If the model needs arrays of the whole step (kStepTokens, models/model.h),
-// all micro-batches are read before the first is returned, and each gets those arrays.
+// The micro-batches of one training step. The model may need arrays of the whole step (kStepTokens, models/model.h).
+// Then all micro-batches are read before the first is returned, and each gets these arrays.
 #pragma once
 #include <deque>
 #include <span>

@@ -1,10 +1,10 @@
 // Runs steps of a plan: micro-batches, then the update, with the rates of the moment. Knows nothing of files, logs or
 // flags.
 //
-// A step is started, which puts it into the device's queue, and finished, which waits for its numbers; one may be
-// started while the one before it runs, so the device never waits for the host. Its rates depend on whether the one
-// before counted (a skipped step moves no schedule), which the host does not know yet: they are made from that step's
-// numbers when the queue gets there (Interpreter::write_after).
+// Starting a step puts it into the device's queue. Finishing it waits for its results. A step may start while the
+// previous one runs, so the device never waits for the host. Its rates depend on whether the previous step counted,
+// because a skipped step does not advance the schedule. The host does not know that yet. So the rates are computed from
+// the previous step's results when the queue reaches them (Interpreter::write_after).
 #pragma once
 #include <algorithm>
 #include <deque>

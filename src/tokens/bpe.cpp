@@ -149,9 +149,9 @@ bool BpeEncoder::stay_apart(const Word& text, size_t size, i32 left, i32 right) 
   return count == 2 && ids[0] == left && ids[1] == right;
 }
 
-// Merges go by rank and position. So tokens are the encoding of a word exactly if each pair of neighbours is the
-// encoding of its own text. This holds inside a window, and is checked where one window follows another. A window
-// starts at a token border of the previous window, a quarter before its end, where the end seldom affects the tokens.
+// Merges go by rank and position. So tokens are a word's encoding exactly if each pair of neighbours is the encoding of
+// its own text. This holds inside a window, and is checked where one window follows another. A window starts at a token
+// border of the previous window, a quarter before its end. There the end seldom affects the tokens.
 template <class Word>
 bool BpeEncoder::encode_windows(const Word& word, size_t size, size_t window, i32*& out) {
   size_t before = 0;  // symbols of the last token

@@ -1,5 +1,5 @@
 // Byte-pair encoding of one word. It starts with single bytes, or other first symbols. It merges the neighbours whose
-// pair has the lowest rank, the leftmost of equal pairs, until no pair has a rank. Symbols are token ids.
+// pair has the lowest rank, until no pair has a rank. Of equal pairs the leftmost comes first. Symbols are token ids.
 #pragma once
 #include <array>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace megalith {
 
-// The merge list as a flat hash table from pair to (rank, merged id), and a direct table for pairs of single bytes.
+// The merge list as a flat hash table from pair to (rank, merged id). Pairs of single bytes have a direct table.
 class BpeMerges {
  public:
   static constexpr u32 kNoRank = 0xFFFFFF;  // ranks are below it, so a rank and a position share 32 bits

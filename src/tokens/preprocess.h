@@ -35,8 +35,8 @@ struct PreprocessResult {
   double seconds = 0;
 };
 
-// Reports progress on stderr. After an error, which names the file and the line, no output has its final name, and
-// existing files are unchanged.
+// Reports progress on stderr. An error names the file and the line. After it no output has its final name, and existing
+// files are unchanged.
 PreprocessResult preprocess(const PreprocessConfig& config);
 
 }  // namespace megalith

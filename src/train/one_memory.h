@@ -1,5 +1,5 @@
-// Warnings about flags that move data from the device's memory to the host's, on a device that has only the host's
-// memory.
+// Warnings about flags that move data from the device's memory to the host's. They are for devices that have only the
+// host's memory.
 #pragma once
 #include "plan/interpreter.h"
 #include "settings/options.h"

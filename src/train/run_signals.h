@@ -29,8 +29,8 @@ class EarlySignals {
 
 class RunSignals {
  public:
-  // `leaves`: --exit-signal; it overrides the signal's other meaning. A signal that was ignored at the process's
-  // start stays ignored, unless it is `leaves` and the user has `named` it. A second SIGINT ends the process, as the
+  // `leaves`: --exit-signal; it overrides the signal's other meaning. A signal that was ignored at the process's start
+  // stays ignored. The exception is `leaves`, if the user has `named` it. A second SIGINT ends the process, as the
   // first would without this object.
   RunSignals(int leaves, bool named);
   ~RunSignals();

@@ -38,8 +38,8 @@ class TrainingRun {
   int train();  // returns the exit code
 
  private:
-  // Rebuilds the datasets if the run resumed from an older checkpoint than planned (the newest was damaged), because it
-  // then needs more samples.
+  // Rebuilds the datasets if the run resumed from an older checkpoint than planned (the newest was damaged). Then it
+  // needs more samples.
   Datasets enough(Opened& run);
   void say_nothing_is_left() const;
   // Signals get their former handlers as soon as everything is saved.

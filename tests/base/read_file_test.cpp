@@ -80,7 +80,7 @@ TEST(ReadFile, RefusesPipesAndSocketsAtOnce) {
   for (const std::string& path : {pipe, socket}) std::filesystem::remove(path);
 }
 
-// Read past the page cache, any bytes are the same as through it, in pieces smaller than what is asked for too.
+// Reads past the page cache give the same bytes as reads through it. That holds for short reads too.
 TEST(ReadFile, ReadsPastThePageCache) {
   const std::string path = name_for("read_file_past_cache_");
   std::string text(100'003, ' ');

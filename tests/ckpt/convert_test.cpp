@@ -246,7 +246,7 @@ TEST(Convert, reads_torch_of_several_ranks) {
   }
 }
 
-// A flipped bit or a truncation in any file gives one line of error, or does not affect what is read.
+// A flipped bit or a truncation in any file gives one line of error, or does not affect the tensors.
 void expect_no_silent_damage(const std::string& dir, const std::string& place, std::initializer_list<const char*> files,
                              int tries) {
   const auto load = [&] {

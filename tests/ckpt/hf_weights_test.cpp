@@ -211,7 +211,7 @@ TEST(HfWeights, elements_are_where_each_family_keeps_them) {
     }
 }
 
-// Every element of every tensor of a file is linked to exactly one of ours, for each family and its variants.
+// Every element of every tensor of a file is linked to exactly one of ours. All families and variants are tested.
 TEST(HfWeights, links_cover_everything_once) {
   for (
       const char* text :

@@ -36,7 +36,7 @@ void write_numbers(const std::string& path) {
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(numbers.data()), kNumbers * 4);
 }
 
-// Checks a box of the tensor, whose element (i, j, k) is first + i s0 + j s1 + k s2.
+// Checks a box of the tensor. Element `(i, j, k)` is `first + i s0 + j s1 + k s2`.
 void expect_box(const TensorStore& store, const Shape& offset, const Shape& box, i64 first, const Shape& strides) {
   std::vector<i32> values(std::size_t(count(box)), -1);
   store.read_box_as(0, offset, box, DType::i32, std::as_writable_bytes(std::span(values)));

@@ -1,5 +1,5 @@
-// Tests of checkpoints in Megatron's format that training writes, of `inspect`, and of conversions that never hold the
-// whole model in memory.
+// Tests of checkpoints in Megatron's format that training writes, and of `inspect`. Also tests conversions that never
+// hold the whole model in memory.
 #include <filesystem>
 #include <fstream>
 

@@ -1,5 +1,5 @@
-// Runs with ordinary but inconvenient data. Padding is the end-of-text token, batches have no labels, sets do not fill
-// a batch, documents are few, or data are missing.
+// Runs with ordinary but inconvenient data. Padding is the end-of-text token, or batches have no labels. Sets do not
+// fill a batch, documents are few, or data are missing.
 #include <filesystem>
 
 #include "data/indexed_dataset_writer.h"

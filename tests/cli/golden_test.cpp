@@ -229,7 +229,7 @@ TEST_F(GoldenCheck, NoticesAChangedMegatronFlag) {
   }
 }
 
-// The check names a flag that is not implemented, and a tensor in the file that our model does not compute.
+// The check names a flag that is not implemented. It also names a tensor in the file that our model does not compute.
 TEST_F(GoldenCheck, NamesWhatMegatronHasBeyondUs) {
   const std::string copy = *this / "copy";
   fs::copy(golden("megatron_gpt"), copy, fs::copy_options::recursive);

@@ -31,7 +31,8 @@ struct Ran {
   std::vector<std::string> lines(const char* with) const;  // of err
 };
 
-// Called once all ranks have printed that they are ready, with their pids and the launcher's (0 if there is none).
+// Called when all ranks have printed that they are ready. Its arguments are their pids and the launcher's (0 if there
+// is none).
 using Act = std::function<void(const std::map<int, pid_t>& ranks, pid_t launcher)>;
 
 bool has_mpirun();

@@ -53,7 +53,8 @@ inline std::vector<u8> from_hex(const std::string& hex) {
   return bytes;
 }
 
-// Tokens of document d of length L: (100 (d + 1) + j) mod 4999 for j < L - 1, then 4999, as in the sampling vectors.
+// Tokens of document d of length L: `(100 (d + 1) + j) mod 4999` for `j < L - 1`, then 4999, as in the sampling
+// vectors.
 inline std::vector<i32> rule_document(i64 d, i64 length) {
   std::vector<i32> tokens;
   for (i64 j = 0; j + 1 < length; ++j) tokens.push_back(i32((100 * (d + 1) + j) % 4999));

@@ -114,8 +114,8 @@ TEST(CpuRelayout, zigzag_out_of_and_into_blocks) {
   }
 }
 
-// Of a mixture: a gradient that is summed over expert-data ranks, weights that the expert ranks share, tokens that come
-// to all ranks of an expert group.
+// Of a mixture: a gradient that is summed over expert-data ranks, weights that the expert ranks share. Tokens come to
+// all ranks of an expert group.
 TEST(CpuRelayout, over_the_groups_of_the_expert_view) {
   constexpr AxisSet edp = groups::expert_data, ep = groups::expert, etp = groups::expert_tensor, both = {ep, etp};
   for (const Mesh& mesh :

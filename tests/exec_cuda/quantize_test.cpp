@@ -139,7 +139,7 @@ TEST(QuantizeOnGpu, one_scale_a_tensor_is_the_cpus) {
       }
 }
 
-// The amax that a cast gives is that of all that it read, and what is not finite shows in the scale.
+// The amax of a cast covers all values that it read. A value that is not finite shows in the scale.
 TEST(QuantizeOnGpu, a_cast_gives_the_amax_of_the_cpu) {
   const auto cast = [](const Shape& shape, CodeFormat format) {
     Quantize op{.format = format, .scaling = Scaling::kept, .box = shape, .at = 1};

@@ -53,7 +53,7 @@ TEST_F(Staged, ManySmallWritesKeepTheirOrder) {
   EXPECT_EQ(back, expected);
 }
 
-// A value that goes from the device through the host and back a hundred times, without the host's waiting in between.
+// A value goes from the device through the host and back a hundred times. The host does not wait in between.
 TEST_F(Staged, OneResultGoesIntoTheNextWrite) {
   std::byte* there = allocate(16);
   const double start[2] = {1, 2};

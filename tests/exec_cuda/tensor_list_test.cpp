@@ -1,4 +1,5 @@
-// Updates and sums of squares of many tensors of odd sizes, more than one launch takes, against one tensor at a time.
+// Updates and sums of squares of many tensors of odd sizes, compared with one tensor at a time. One launch cannot take
+// them all.
 #include <cmath>
 
 #include "base/rng.h"

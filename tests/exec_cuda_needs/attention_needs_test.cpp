@@ -74,7 +74,8 @@ TEST(AttentionNeeds, one_plan_is_enough_for_every_rank_of_a_ring) {
             }
 }
 
-// Of two ranks, the first has a use for the other's keys only with the second half of its queries, the other with all.
+// Of two ranks, the first needs the other's keys only for the second half of its queries. The other needs the first's
+// keys for all queries.
 TEST(AttentionNeeds, ranks_see_blocks_of_different_sizes) {
   const i64 s = 1024, rows = s / 2 * kSamples * kGroups * kHeads;
   const auto forward = needs_of(ring(2, s, Order::zigzag, 1), DType::bf16, false);

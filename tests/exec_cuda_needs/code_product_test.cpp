@@ -127,7 +127,7 @@ TEST(CodeProduct, sums_over_sequences_as_one) {
   EXPECT_FALSE(o.is_there());
 }
 
-// Blocks of tokens of two sequences, of other sizes, or that end with a head are no blocks of the library's.
+// The library has no blocks of tokens of two sequences, of other sizes, or that end with a head.
 TEST(CodeProduct, leaves_other_boxes_to_values) {
   const Product two{op_of("fsb,hsb->fh", DType::f32, {128, 1, 1}, {128, 1, 1}, 2, 2),
                     {96, 256, 2},

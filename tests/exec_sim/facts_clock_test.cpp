@@ -83,8 +83,8 @@ TEST(FactsClock, transfers_go_by_the_link_that_their_ranks_share) {
   EXPECT_NEAR(clock.transfer(5e7, 1e9, {7, 8}), 20e-6 + 1e-3, 1e-9);
 }
 
-// Two nodes of 4: a ring uses the network cards of all ranks of a node, a send between two ranks only the rank's own
-// card.
+// Two nodes of 4: a ring uses the network cards of all ranks of a node. A send between two ranks uses only the rank's
+// own card.
 TEST(FactsClock, a_group_in_several_nodes_has_the_cards_of_all_its_ranks) {
   DeviceFacts f = some();
   f.node_gpus = 4, f.node = {400, 10, 2, {}}, f.network = {50, 20, 5, {}};

@@ -4,8 +4,7 @@
 
 Weights and gradients are chirps (full rank), which the test makes anew. Megatron-LM's defaults but for what a case names. Parameters
 are told as [name, shape, dims that number a matrix's rows]; 0 rows: it is a vector, updated by AdamW where Muon is
-chosen. With a dtype of bf16 a state is rounded
-to the nearest bf16, of two equally near to the even one, when it is kept; the step's own update takes it
+chosen. With a dtype of bf16 a stored state is rounded to the nearest bf16, ties to even; the step's own update takes it
 as it was before.
 """
 import json

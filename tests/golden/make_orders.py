@@ -72,7 +72,7 @@ def mock_lengths(tokenizer):
                 md5_int32_le=md5(lengths))
 
 
-# Document d of length L holds (100 (d + 1) + j) mod 4999 for j < L - 1, then the end of document.
+# Document d of length L holds `(100 (d + 1) + j) mod 4999` for `j < L - 1`, then the end of document.
 def rule_document(d, length):
     return [(100 * (d + 1) + j) % EOD for j in range(length - 1)] + [EOD] * (length > 0)
 

@@ -49,8 +49,8 @@ QWEN = LLAMA3.replace("{1,3}", "")
 
 
 def learn(words, count, join=str.__add__):
-    """The pairs to merge, the most frequent first; of equally frequent ones the first in the alphabet, so that each
-    run gives the same, which the trainers of the package do not."""
+    """The pairs to merge, the most frequent first; of equally frequent ones the first in the alphabet. So each run
+    gives the same result. The package's trainers do not."""
     words, merges = collections.Counter(words), []
     for _ in range(count):
         pairs = collections.Counter()

@@ -1,5 +1,5 @@
-"""Makes torch_dist_example/: a checkpoint that Megatron Core writes, of two tensor-parallel ranks, bf16 with the
-distributed optimizer's state, behind ten steps of random gradients; and expected.json, what PyTorch reads of it.
+"""Makes torch_dist_example/: a checkpoint that Megatron Core writes, and expected.json, what PyTorch reads of it. It is
+of two tensor-parallel ranks after ten steps of random gradients, in bf16 with the distributed optimizer's state.
 make_torch_dist.py, run by a Python with megatron-core."""
 import argparse
 import hashlib

@@ -40,7 +40,8 @@ struct Claim {
   Cost cost(Types, Types) const { return {}; }
 };
 
-// A linear layer whose rule forgets to reduce the weight's gradient to the weight's dims, or gives one value too few.
+// A linear layer whose rule is wrong. It does not reduce the weight's gradient to the weight's dims, or gives one value
+// too few.
 struct BadLinear {
   static constexpr std::string_view name = "bad_linear";
   int mistake = 0;

@@ -1,6 +1,6 @@
 // Runs one kernel as one rank, and checks all that a kernel may get wrong. Every buffer has guard bytes and is
 // unaligned. The workspace starts as NaN. Inputs must not change. A second run, and each alias that the op allows, must
-// give the same bits. Arrays hold doubles that were rounded to their dtype, so a plain definition in double sees the
+// give the same bits. Arrays hold doubles that were rounded to their dtype. So a plain definition in double has the
 // same inputs as the kernel.
 #pragma once
 #include <gtest/gtest.h>

@@ -137,7 +137,7 @@ TEST(Layout, equality_sees_order_and_tags) {
   EXPECT_NE((Layout{{{}}, {}, {groups::kv_heads}, {}}), whole(1));
 }
 
-// Types of a mixture of experts on 8 ranks, where ep is the innermost two of dp's four with both of tp's.
+// Types of a mixture of experts on 8 ranks. ep is the innermost two of dp's four, with both of tp's.
 TEST(Layout, of_values_that_the_expert_view_splits) {
   const Mesh m = make_mesh({.dp = 4, .tp_kv = 2, .ep = 4, .etp = 1});
   EXPECT_EQ(m.n(Axis::dp_edp), 2);

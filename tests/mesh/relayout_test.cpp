@@ -150,7 +150,7 @@ TEST(Relayout, parts_of_a_dense_axis) {
   EXPECT_THROW(plan(block, Axis::cp_edp, kCopy), Error);  // not innermost
   EXPECT_THROW(plan(zig, {Axis::cp_ep, Axis::cp_etp}, kCopy), Error);
   EXPECT_EQ(plan(zig, groups::context, kCopy).from_order, kRelayoutZigzag);
-  // A part of one rank between them (tp_rep_edp) is not in the way, and the way back is the way it came.
+  // An axis of one rank between them (tp_rep_edp) changes nothing. The relayout back is the inverse.
   const Mesh two = make_mesh({.dp = 2, .tp_kv = 2, .tp_rep = 2, .ep = 2, .etp = 2});
   const Layout heads{{{{groups::context}, {groups::tensor}}, {}}, {}, {}, {}};
   constexpr AxisSet inner = {Axis::tp_kv_ep, Axis::tp_kv_etp, Axis::tp_rep_ep, Axis::tp_rep_etp};

@@ -153,8 +153,8 @@ TEST(Collectives, of_a_large_model_are_known_at_once) {
   EXPECT_LT(seconds, 5);
 }
 
-// The step: one reduction a parameter over the axes where it is Copy, two sums over dp and cp, one number over all
-// ranks.
+// The step: one reduction a parameter over the axes where it is Copy, two sums over dp and cp. One number is summed
+// over all ranks.
 TEST(Collectives, the_step_reduces_each_gradient_once) {
   TrainingSpec spec{.model = llama_like(), .mesh = make_mesh({2, 2, 2, 2}), .style = {true}};
   spec.model.qk_layernorm = true;

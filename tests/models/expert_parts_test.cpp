@@ -130,8 +130,8 @@ TEST(ExpertParts, KeepNoRows) {
   EXPECT_GT(of_layer(512), 3 * 256 * 1024);
 }
 
-// The buffers of rows are most of what this step takes. At its fullest a part has u, what the activation gives or its
-// gradient, and three rows of the stream's width.
+// The buffers of rows are most of what this step takes. A part's maximum is u, the activation's output or its gradient,
+// and three rows of the stream's width.
 TEST(ExpertParts, TakeLessMemory) {
   TrainingSpec s = mixture_on(make_mesh({.dp = 4, .ep = 4}));
   s.model.num_layers = 1, s.model.moe.ffn_hidden_size = 64, s.samples = 32, s.micro_batches = 1;

@@ -135,8 +135,8 @@ TEST_P(Recipes, give_the_same_bits_with_counts) {
   EXPECT_EQ(worst(step_of(spec), without), 0);
 }
 
-// In which order codes lie is nothing that sums see, nor whether those of weights are kept or made again, nor what
-// finds an amax.
+// Sums do not depend on the order of codes, or on the op that finds an amax. Kept codes of weights change nothing
+// either.
 TEST_P(Recipes, give_the_same_bits_without_a_pass) {
   for (const Mesh& mesh : {make_mesh({}), make_mesh({1, 1, 2, 1})}) {
     TrainingSpec spec = spec_of(recipes()[GetParam()], mesh, {mesh.num_ranks() > 1, Order::block, false}, 2);

@@ -131,8 +131,8 @@ struct Run {
   int ep = 1, etp = 0;  // an expert view that no dense model asks for: axes of its dense view lie in several atoms
 };
 
-// The prototype's runs but for those with ZeRO-3 and with norms after the residual, which the model text does not have;
-// and some more.
+// The prototype's runs. Excluded are ZeRO-3 and norms after the residual, which the model text does not have; and some
+// more.
 const Run kRuns[] = {
     {"llama", llama_like, nullptr, kPlain, 1, 1, 1, 1, 2},
     {"llama", llama_like, nullptr, kPlain, 1, 1, 2, 1, 2},

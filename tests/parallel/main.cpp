@@ -156,9 +156,9 @@ int beside(const Hall& at) {
   return compare_pairs(at, jobs, "beside and at the end");
 }
 
-// Each of n terms is rounded, and so is their sum. With u = 2^-9, half of bf16's epsilon, the error is at most u (sum
-// of the terms' norms + norm of the sum). The terms of one gradient do not cancel, so the sum of their norms is at most
-// sqrt(n) times the norm of the sum.
+// Each of n terms is rounded, and so is their sum. With `u = 2^-9`, half of bf16's epsilon, the error is at most `u
+// (sum of the terms' norms + norm of the sum)`. The terms of one gradient do not cancel. So the sum of their norms is
+// at most sqrt(n) times the norm of the sum.
 int bf16(const Hall& at) {
   constexpr double kRounding = 0x1p-9;
   std::vector<Job> jobs;

@@ -1,4 +1,4 @@
-// Tests of the cost of moving activations to host memory and back, and of the choice of activations by that cost.
+// Tests the cost of transfers of activations to host memory and back, and the choice of activations by that cost.
 #include "passes/bus_clock.h"
 
 #include <gtest/gtest.h>

@@ -67,7 +67,7 @@ TEST(Passes, unit_axes_and_their_relayouts_vanish) {
   EXPECT_FALSE(erase_unit_axes(g));
 }
 
-// A value that is written to a leaf must be copied there, even if no other rank has a part of it.
+// A value that is written to a leaf must be copied there. That holds even if no other rank has a part of it.
 TEST(Passes, a_move_into_a_leaf_over_one_rank_is_a_copy) {
   Graph g;
   g.mesh = make_mesh({});

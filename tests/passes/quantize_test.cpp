@@ -274,8 +274,7 @@ TEST(FuseAmax, makers_of_values_give_their_amax) {
   }
 }
 
-// A separate read is necessary for a forward value that only the backward casts, and for a box that is not the whole
-// tensor.
+// A forward value that only the backward casts needs a separate read. So does a box that is not the whole tensor.
 TEST(FuseAmax, other_maxima_are_read) {
   for (const Phase phase : {Phase::forward, Phase::backward})
     for (const i64 rows : {2, 4}) {

@@ -289,8 +289,8 @@ TEST(Memory, a_leaf_is_one_in_all_programs) {
                Error);
 }
 
-// As a pipeline's forward and backward: what the second reads of the first, and what is sent, lies in as many copies as
-// micro-batches are in flight; the same for what comes in.
+// As a pipeline's forward and backward: values that the second reads of the first have a copy for each micro-batch in
+// flight. So have values that are sent; the same for what comes in.
 TEST(Memory, what_another_program_reads_is_kept_in_slots) {
   Graph g;
   Builder b(g);

@@ -96,7 +96,7 @@ TEST_F(Report, AHundredThousandStepsAreSmallAndKeepTheirSpike) {
   const std::string html = page();
   EXPECT_LT(html.size(), 2u << 20);
   EXPECT_GT(html.size(), 50'000u);
-  // The highest point of the loss is the spike of one step, near the top of a chart of 230 units.
+  // The highest point of the loss is one step's spike, near the top of a chart of 230 units.
   const std::size_t begin = html.find("aria-label=\"lm loss\""), end = html.find("</svg>", begin);
   const std::string chart = html.substr(begin, end - begin);
   const std::size_t path = chart.find("class=\"run\"");

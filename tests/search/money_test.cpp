@@ -52,7 +52,7 @@ TEST(Money, the_useful_share_is_that_of_10000_simulated_runs_and_no_other_interv
     }
 }
 
-// The expected time of a run, which the simulated runs above agree with, is least within 5% of the printed interval.
+// The expected time of a run agrees with the simulated runs above. It is least within 5% of the printed interval.
 TEST(Money, the_interval_is_near_the_best_of_all) {
   for (const i64 gpus : {64, 1024, 16384})
     for (const double stall : {0.5, 5.0, 30.0}) {

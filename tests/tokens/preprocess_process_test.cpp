@@ -64,7 +64,7 @@ TEST(Preprocess, a_killed_run_leaves_nothing_under_the_final_names) {
   for (const std::string& name : files_in(dir, "out")) EXPECT_TRUE(name.ends_with(".partial")) << name;
 }
 
-// A pipe without a reader takes the place of the merged file, so the child is killed after the parts are complete.
+// A pipe without a reader replaces the merged file. So the child is killed after the parts are complete.
 TEST(Preprocess, a_run_killed_with_its_parts_done_leaves_no_dataset) {
   const TempDir dir;
   auto config = byte_config(dir, dir.write("in.jsonl", json_line("a") + json_line("b")));

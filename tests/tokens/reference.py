@@ -2,8 +2,8 @@
 
     reference.py FOLDER SHARED_DIR SOURCE_DIR [COUNT]      (what SHARED_DIR lacks is taken from the tree)
 
-FOLDER gets texts.bin and manifest.json: a list of cases, each with the tokenizer's settings and a file of its ids and of what it
-decodes them to. Exits with 77 where a package cannot be imported or is too old.
+FOLDER gets texts.bin and manifest.json: a list of cases. Each has the tokenizer's settings, and a file of its ids and
+their decoded text. Exits with 77 where a package cannot be imported or is too old.
 """
 import json
 import os

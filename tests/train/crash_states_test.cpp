@@ -1,5 +1,5 @@
-// Power cuts at every step of a save, by one rank and by several, with every possible loss of unsynced data. The disk
-// must then have the old checkpoint or the new one, never a mixture and never nothing.
+// Power cuts at every step of a save, by one rank and by several. Every possible loss of unsynced data is tried. The
+// disk must then have the old checkpoint or the new one, never a mixture and never nothing.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>

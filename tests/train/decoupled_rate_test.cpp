@@ -1,5 +1,5 @@
-// --decoupled-lr: tests that word embeddings and the output layer have their own learning rates, under any division of
-// the update among ranks.
+// --decoupled-lr: tests that word embeddings and the output layer have their own learning rates. The update is divided
+// among ranks in every way.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// Compares the parameters' norm and the number of zeros in gradients, which a step computes, with the values that the
+// A step computes the parameters' norm and the number of zeros in gradients. Compares these with the values that the
 // ranks hold.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Every flag in the project's inventory of Megatron-LM must be a field of the options, or in the table of accepted and
-// refused flags.
+// Every flag in the project's inventory of Megatron-LM must be a field of the options. Otherwise the table of accepted
+// and refused flags has it.
 #include <gtest/gtest.h>
 
 #include <fstream>

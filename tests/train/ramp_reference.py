@@ -2,7 +2,7 @@
 
     python tests/train/ramp_reference.py CALCULATOR > tests/golden/batch_ramp.json
 
-needs megatron-core 0.16.1 (ramp-up, rounding down, schedules), and as CALCULATOR the file
+needs megatron-core 0.16.1 (ramp-up, rounding down, schedules). CALCULATOR is the file
 megatron/core/num_microbatches_calculator.py of a newer Megatron-LM (2026), which has the steps by tokens.
 """
 import importlib.util

@@ -17,8 +17,8 @@ const std::string kLlama =
     "--ffn-hidden-size 96 --swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear "
     "--untie-embeddings-and-output-weights --seq-length 32 --micro-batch-size 2 --lr 3e-4 --min-lr 3e-5 "
     "--lr-decay-style cosine --vocab-size 1000 --attention-dropout 0 --hidden-dropout 0 ";
-// A layer has q and its output 64 x 64, k and v 32 x 64, three matrices of 96 x 64, and two norms. The model has two
-// tables and a norm.
+// A layer has q and its output `64 x 64`, k and v `32 x 64`, three matrices of `96 x 64`, and two norms. The model has
+// two tables and a norm.
 constexpr i64 kLlamaParameters = 4 * (2 * 64 * 64 + 2 * 32 * 64 + 3 * 96 * 64 + 2 * 64) + 2 * 1000 * 64 + 64;
 
 RunFacts facts() {

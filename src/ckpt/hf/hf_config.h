@@ -1,6 +1,6 @@
 // A Hugging Face config.json, both ways. Reading refuses, by name and value, every setting that our model does not
-// have; writing reads its own result back and refuses what would not survive, so that an exported model is never
-// silently another one.
+// have; writing reads its own result back, and refuses settings that would be lost. So an exported model is never
+// silently a different one.
 #pragma once
 #include <optional>
 #include <string>
@@ -28,8 +28,8 @@ struct HfConfig {
 // model_type.
 HfConfig parse_hf_config(std::string_view json_text, const std::string& where);
 
-// config.json of a model directory. If it says untied, the class may lack a head, and the weights have no head, then
-// the output is tied. Modules of multi-token prediction without weights are dropped.
+// config.json of a model directory. If it says untied, but the class may lack a head and the weights have none, the
+// output is tied. Modules of multi-token prediction without weights are dropped.
 HfConfig read_hf_config(const std::string& dir);
 // Whether the text of a config.json names an architecture of ours. Error if it is not a JSON object.
 bool is_our_hf_architecture(std::string_view json_text, const std::string& where);

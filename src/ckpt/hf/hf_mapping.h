@@ -1,7 +1,6 @@
 // Maps the elements of a Hugging Face model to ours. The whole mapping is data: a list of links, each a
 // strided block that a tensor of a file shares with a logical parameter. Conv1D's transposition, fused query-key-value
-// weights, gate and up side by side and plain copies differ only in their strides, and each link serves both
-// directions.
+// weights, packed gate and up, and plain copies differ only in strides. Each link serves both directions.
 //
 //   HF                               ours                              link
 //   q_proj [g*r*d, h]                linear_q [g, r, d, h]             flat

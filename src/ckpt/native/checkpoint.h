@@ -152,8 +152,8 @@ class Checkpoint {
 };
 
 // Opens SAVE's checkpoint of an iteration, or the latest one; `dir` may also be one iter_NNNNNNN. If the latest is
-// damaged or missing, the newest intact one is opened, with a warning that says why, unless the options forbid that. A
-// requested iteration must be intact.
+// damaged or missing, the newest intact one is opened, unless the options forbid that. A warning says why. A requested
+// iteration must be intact.
 Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options = {});
 
 // Whether the directory holds anything that open_checkpoint would try.

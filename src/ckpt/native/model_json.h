@@ -7,7 +7,7 @@
 namespace megalith {
 
 std::string model_to_json(const ModelConfig& model);
-// Error if the text is no JSON object or a setting of the model has a value of the wrong kind; other settings in it are
+// Error if the text is no JSON object, or if a model setting has a value of the wrong kind; other settings in it are
 // passed over. `where` names it.
 ModelConfig model_from_json(const std::string& config_json, const std::string& where);
 

@@ -215,8 +215,7 @@ void SaveLock::check_not_taken_over() const {
         Owner::from_text(text).text());
 }
 
-// A directory with this job's lock is the right one, even if its file system has another device number since it was
-// mounted again.
+// A directory with this job's lock is the right one. Its file system may have another device number after a new mount.
 void SaveLock::check_held() const {
   if (is_own()) return;
   check(

@@ -52,7 +52,7 @@ BlockFile::Way BlockFile::way_of(const Block& b) const {
 }
 
 // One read if the file's order is that of memory. Otherwise it reads full ranges, and picks the wanted elements. If
-// that would copy too much, it asks the disk to fetch the whole range, and reads only the wanted runs. Otherwise it
+// that would copy too much, it requests the whole range from the disk, and reads only the wanted runs. Otherwise it
 // reads slice by slice along the widest dim.
 void BlockFile::read(const Block& b) const {
   const Way w = way_of(b);

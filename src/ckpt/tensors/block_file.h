@@ -18,9 +18,9 @@ class BlockFile {
 
   const ReadFile& bytes() const { return cached_; }
 
-  // A block of elements: its first at byte `position` of the file and at `out`; `from` and `to` are the steps of each
-  // dimension there and in memory, in elements of `element` bytes, of which `swapped` turns the order round. Error if
-  // the file has become shorter, or the disk fails.
+  // A block of elements. The first is at byte `position` of the file, and at `out`. `from` and `to` are the strides of
+  // each dimension in the file and in memory. They count elements of `element` bytes, whose byte order `swapped`
+  // reverses. Error if the file has become shorter, or the disk fails.
   struct Block {
     Shape size;
     i64 position;

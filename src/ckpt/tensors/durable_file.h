@@ -1,4 +1,4 @@
-// A file that is on the disk when its writer says so, written past the page cache where that is faster.
+// A file that is on the disk when its writer says so. Its writes bypass the page cache if that is faster.
 #pragma once
 #include <array>
 #include <atomic>

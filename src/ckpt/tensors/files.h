@@ -1,6 +1,6 @@
 // Files on disk, with every durable step named. Saving a checkpoint is a sequence of steps (create, write, fsync,
-// rename, ...); a hook sees each one before it happens. So a test can stop the sequence anywhere, as a crash would, or
-// let it fail, as a full disk would. All functions throw Error with the path and the system's reason.
+// rename, ...); a hook sees each one before it happens. So a test can stop the sequence anywhere, like a crash. It can
+// also let a step fail, like a full disk. All functions throw Error with the path and the system's reason.
 #pragma once
 #include <functional>
 #include <memory>

@@ -28,7 +28,7 @@ struct Column {
   std::byte* to;
 };
 
-// to[i] = band[i, from] for each column of a band with these rows and columns, in tiles that fit into a core's cache.
+// `to[i] = band[i, from]` for each column of a band with these rows and columns. Its tiles fit into a core's cache.
 template <std::size_t kElement>
 void copy_columns(const std::byte* band, i64 rows, i64 width, std::span<const Column> columns) {
   constexpr i64 kTile = 32, kGrain = 1 << 16;
@@ -160,7 +160,8 @@ void MappedTensors::do_read_box(std::size_t tensor, const Shape& offset, const S
   });
 }
 
-// f(start of a row here, and in the source, first element k of it in [begin, end), count) for the link's rows.
+// Calls f for the link's rows. Arguments: start of a row here, and in the source, its first element k in [begin, end),
+// count.
 template <class F>
 void MappedTensors::for_rows(const Part& p, i64 begin, i64 end, F&& f) {
   const i64 first_i = std::max<i64>(0, floor_div(begin - p.to_start, p.to[0]));

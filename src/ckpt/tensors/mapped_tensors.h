@@ -30,9 +30,9 @@ enum class MapTo { ours, theirs };
 
 class MappedTensors final : public TensorReader {
  public:
-  // The tensors of one side of the mapping, read from `source`, which has those of the other side under names that
-  // `spell` may change. `type`: of the result; none: that of the sources, or the one that can hold all of them.
-  // Elements without a link are 0. Error if `source` lacks a tensor, or has it in another shape.
+  // The tensors of one side of the mapping. `source` has the tensors of the other side, under names that `spell` may
+  // change. `type`: of the result; none: that of the sources, or the one that can hold all of them. Elements without a
+  // link are 0. Error if `source` lacks a tensor, or has it in another shape.
   struct Options {
     std::optional<DType> type{};
     std::function<std::string(const std::string& name)> spell{};

@@ -17,8 +17,8 @@ struct SafetensorsHeader {
 // A file's header length and header, as they are. Error if the file has not as much.
 std::vector<std::byte> read_safetensors_header(const ReadFile& file);
 
-// Checks the syntax, names, types and sizes of a header from read_safetensors_header, and that the tensors fill the
-// file of `size` bytes.
+// Checks the syntax, names, types and sizes of a header from read_safetensors_header. The tensors must fill the file of
+// `size` bytes.
 SafetensorsHeader parse_safetensors_header(std::span<const std::byte> header, i64 size, const std::string& path);
 
 // Header length and header, padded; `tensors` must be in file order.

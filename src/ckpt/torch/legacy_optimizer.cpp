@@ -36,8 +36,8 @@ RankTensor state_tensor(const RankFile& from, const PickleValue* v, const RankPa
   return {std::move(*t), from.number};
 }
 
-// Megatron's groups: those without weight decay (biases and vectors), and, with a learning rate of their own, the
-// embedding and the output layer.
+// Megatron's groups: biases and vectors have no weight decay. The embedding and the output layer may have a separate
+// learning rate.
 struct Group {
   bool decays = true, decoupled = false;
   std::vector<const PickleValue*> numbers;  // of its parameters

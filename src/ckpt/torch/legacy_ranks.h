@@ -23,7 +23,7 @@ inline constexpr const char* kLegacyFile = "/model_optim_rng.pt";
 // The folders of a directory. Error unless they are those of all ranks.
 std::map<LegacyRank, std::string> legacy_folders(const std::string& dir);
 
-// The parameters of all files by canonical name, with layers numbered as in the model, and experts as in the layer.
+// The parameters of all files by canonical name. Layers are numbered within the model, experts within the layer.
 class LegacyParams {
  public:
   using Parts = std::map<i64, RankParam>;  // by tensor rank

@@ -86,8 +86,8 @@ void MegatronBuilder::norm(const std::string& linear, const std::string& our) {
   if (has_norm_bias()) flat(linear + ".layer_norm_bias", {m_.hidden_size}, our + ".bias", {m_.hidden_size});
 }
 
-// A norm of `n` numbers that is a separate module in some layer implementations, and fused into a linear layer in
-// others. `is_own`: whether transformer-engine's layers have it as a separate module.
+// A norm of `n` numbers. Some layer implementations have it as a separate module, others fuse it into a linear layer.
+// `is_own`: whether transformer-engine's layers have it as a separate module.
 void MegatronBuilder::norm_of_either(const std::string& own, const std::string& part, bool is_own,
                                      const std::string& our, i64 n) {
   const std::string& name = (has_ ? has_(full_name(own + "weight")) : is_own) ? own : part;

@@ -52,8 +52,8 @@ std::vector<Along> directions(const Shape& ours, const Shape& theirs, const Stri
   return out;
 }
 
-// Our tensors in boxes that are also boxes there, in the same order of elements. Dims that leave gaps there, or that
-// are further inside there than a dim inside them here, are taken one index at a time.
+// Our tensors in boxes that are also boxes of Megatron's tensors, in the same order of elements. A dim with gaps in
+// Megatron's tensor is taken one index at a time. So is a dim whose order to an inner dim of ours is reversed.
 std::vector<Pair> pairs(const SaveTensor& ours, const Shape& theirs, const Strides& link) {
   const Shape whole = global_shape(ours), begin = block_offset(ours);
   const std::vector<Along> along = directions(whole, theirs, link);

@@ -51,8 +51,8 @@ void count_layers(const TensorReader& files, MegatronLayers layers, ModelConfig&
   m.num_layers = of("encoder"), m.t5.decoder_num_layers = of("decoder");
 }
 
-// Megatron keeps all but weights as objects, but for the optimizer's state, and rotary frequencies, which versions of
-// before September 2023 saved as a buffer.
+// Megatron saves everything else as objects, except two things: the optimizer's state, and rotary frequencies. Versions
+// before September 2023 saved these frequencies as a buffer.
 bool is_weight(const TensorSpec& t) {
   return !is_optimizer_tensor(t.name) && !t.name.starts_with("chained_") && t.name != "rotary_pos_emb.inv_freq";
 }

@@ -32,8 +32,8 @@ class DistcpWriter final : public PartWriter {
   SaveOptions options_;
 };
 
-// Writes SAVE/iter_NNNNNNN with all tensors of `tensors`, one piece of bounded size at a time, and points the tracker
-// file at it. Stacked layers ("decoder.layers.REST") become one chunk each. A checkpoint of the same iteration is
+// Writes SAVE/iter_NNNNNNN with all tensors of `tensors`, one chunk of bounded size at a time. Then the tracker file
+// names it. Stacked layers ("decoder.layers.REST") become one chunk each. A checkpoint of the same iteration is
 // replaced. Error if a step fails; nothing is left behind then, and earlier checkpoints are untouched.
 void save_torch_dist(const std::string& dir, i64 iteration, const TorchDistContent& content,
                      const TensorReader& tensors, const SaveOptions& options = {});

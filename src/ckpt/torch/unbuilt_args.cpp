@@ -19,7 +19,8 @@ struct Argument {
 };
 
 // All names, past and present, of Megatron-LM's command line and TransformerConfig. Excluded are arguments that change
-// only precision, speed or distribution over ranks, and those that matter only together with one of these.
+// only precision, speed or distribution over ranks. Also excluded are arguments that matter only together with one of
+// these.
 constexpr Argument kArguments[] = {
     // Layers
     {"heterogeneous_layers_config_path"},

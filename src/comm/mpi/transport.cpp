@@ -1,5 +1,5 @@
 // Ranks over MPI. Only this file and version.cpp include mpi.h. All calls are nonblocking and polled. A rank that
-// blocks inside MPI could not give up, and would keep the core from the rank it waits for.
+// blocks inside MPI could not time out. It would also keep the core from the rank that it waits for.
 #include "comm/transport.h"
 
 #include <mpi.h>

@@ -1,6 +1,6 @@
 // Maps a chunk to a point: the sum, over its tokens, of vectors of +1 and -1 that are drawn from the token's id. The
-// squared distance of two points, divided by their size, estimates how many tokens are in only one of the chunks. All
-// values are integers, so the order of sums does not matter.
+// squared distance of two points is divided by their size. It estimates how many tokens are in only one of the chunks.
+// All values are integers, so the order of sums does not matter.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -20,8 +20,8 @@ class PointProducts {
 
 // The largest absolute value.
 i64 largest_of(std::span<const i16> numbers);
-// Whether products of points of `size` numbers, up to `a` and `b`, are exact in bf16 with f32 sums. Then each number
-// is exact in bf16, and all partial sums are integers that are exact in f32, in any order.
+// Whether products of points of `size` numbers, up to `a` and `b`, are exact in bf16 with f32 sums. Then each number is
+// exact in bf16. All partial sums, in any order, are integers that are exact in f32.
 bool has_exact_products(i64 size, i64 a, i64 b);
 
 }  // namespace megalith

@@ -1,6 +1,6 @@
 // C (+)= A B for tiles that fit in the caches. B and C have rows of whole vectors. A is read one element at a time with
-// any strides, so it may be a transpose. The inner kernel keeps 6 x 4 vectors of C in registers, or 6 x 2 if the CPU
-// has few registers.
+// any strides, so it may be a transpose. The inner kernel keeps `6 x 4` vectors of C in registers, or `6 x 2` if the
+// CPU has few registers.
 #pragma once
 #include "exec/cpu/vector.h"
 

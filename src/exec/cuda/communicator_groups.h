@@ -32,8 +32,8 @@ std::vector<CommunicatorGroup> communicator_groups_of(const Plan& plan, const Co
 // "all_reduce over tp_kv tp_rep, layer 3 attention, ranks 0 1". `tag`: the position in the model.
 std::string describe(const Relayout& op, const Mesh& mesh, const CommunicatorGroup& group, const std::string& tag);
 
-// The groups of all ranks, sorted. All ranks must call it. Error if a rank is in a group that it does not ask for, or
-// that a group's other members do not ask for.
+// The groups of all ranks, sorted. All ranks must call it. Error if a rank is in a group that it, or another member,
+// does not request.
 std::vector<CommunicatorGroup> agree(Ranks& ranks, const std::vector<CommunicatorGroup>& mine);
 
 }  // namespace megalith::cuda

@@ -17,8 +17,8 @@ void check_cuda(cudaError_t status, std::string_view what) {
   fail("{}: CUDA error {}: {}", what, int(status), cudaGetErrorString(status));
 }
 
-// Streams share the GPU's hardware queues, 8 or the value of this variable (scripts for Megatron-LM set 1). A
-// transfer that waits for another rank blocks everything after it in its queue, so each stream should have its own.
+// Streams share the GPU's hardware queues, 8 or the value of this variable (scripts for Megatron-LM set 1). A transfer
+// that waits for another rank blocks everything after it in its queue. So each stream should have its own queue.
 void settle_driver() {
   constexpr const char *kName = "CUDA_DEVICE_MAX_CONNECTIONS", *kQueues = "32";
   const char* given = std::getenv(kName);

@@ -1,6 +1,6 @@
-// cuBLASLt, cuDNN and NVRTC, loaded at the first call of one of their functions. If linked normally, they would cost
-// each run on a CPU 100 MiB of memory and the time to map them. The program would not start without them. Each function
-// here has the library's own name and type, and passes its arguments on.
+// cuBLASLt, cuDNN and NVRTC, loaded at the first call of one of their functions. If they were linked normally, each run
+// on a CPU would use 100 MiB more memory. Mapping them would also take time. The program would not start without them.
+// Each function here has the library's own name and type, and passes its arguments on.
 #include <cublasLt.h>
 #include <cudnn.h>
 #include <nvrtc.h>

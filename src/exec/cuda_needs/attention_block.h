@@ -8,7 +8,7 @@
 
 namespace megalith::cuda {
 
-// Local indices. With `causal` the last query sees the last key, the query before it all but the last key, and so on.
+// Local indices. With `causal` the last query sees all keys, the query before it all but the last key, and so on.
 struct SeenBlock {
   i64 query = 0, queries = 0;  // first query; number of queries, 0: no query sees any key
   i64 keys = 0;                // number of keys, from the first on

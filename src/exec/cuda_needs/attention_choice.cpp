@@ -3,8 +3,8 @@
 namespace megalith::cuda {
 
 // Measured with cuDNN 9.19 on an H200, 8192 positions, head size 128, with a window of an eighth of them. cuDNN's
-// deterministic backward takes as long as ours (2.9 ms), because one of its products covers the whole square of scores.
-// It also takes gigabytes more.
+// deterministic backward takes as long as ours (2.9 ms). One of its products covers the whole square of scores. It also
+// takes gigabytes more.
 constexpr i64 kShortWindow = 8;
 
 // Maximum scores of a head whose biases are written to memory for cuDNN.

@@ -1,6 +1,6 @@
-// The workspace of attention's kernels on one rank of the mesh, by the positions that it holds, and the maximum over
-// ranks. All ranks share one plan of memory. cuDNN is not asked, because that needs a GPU, and seconds for all ranks.
-// If positions are split, cuDNN's plans must fit in the reserved workspace; otherwise they are not used.
+// The workspace of attention's kernels on one rank of the mesh, by its positions. Also the maximum over ranks. All
+// ranks share one plan of memory. cuDNN is not asked, because that needs a GPU, and seconds for all ranks. If positions
+// are split, cuDNN's plans must fit in the reserved workspace; otherwise they are not used.
 #pragma once
 #include "exec/cuda_needs/attention_block.h"
 #include "exec/cuda_needs/attention_choice.h"
@@ -15,7 +15,7 @@ constexpr i64 kForwardPlanBytes = i64{16} << 20;
 struct AttentionPlace {
   Indices queries, keys;  // positions
 };
-// One place for each different set of positions, on the axes that split the queries of `o` and the keys of `k`.
+// One place for each distinct set of positions, over the axes that split `o`'s queries and `k`'s keys.
 std::vector<AttentionPlace> places_of(const Mesh& mesh, const Type& o, const Type& k);
 
 // The length of the shortest run of queries at any place.

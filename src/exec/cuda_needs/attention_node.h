@@ -46,7 +46,7 @@ i64 stats_bytes(const Form& f);
 
 // cuDNN's deterministic backward (before 9.25, on Hopper) stores all of dS: s x s elements a head. So one run of the
 // plan processes a part of the samples, or of a sample's groups. It is the largest part that fits in a 32nd of the
-// GPU's memory, because small parts leave the GPU idle at their ends. If a single group takes more than an 8th (long
+// GPU's memory. Small parts leave the GPU idle at their ends. If a single group takes more than an 8th (long
 // sequences), our own kernel, which stores no dS, is used.
 constexpr i64 kScoresShare = 32, kMostShare = 8;
 CudnnAttention grad_part(const Form& f);

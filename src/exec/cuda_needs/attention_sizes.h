@@ -44,7 +44,7 @@ struct Span {
   int low, high;
 };
 // With relative positions also the biases of all heads, [g, r, distances]. In the backward also their gradients for
-// each strip of 16 queries, [b, g, r, strips, distances], and the sums of these.
+// each strip of 16 queries, `[b, g, r, strips, distances]`, and the sums of these.
 struct RelativeSpace {
   int distances, strips;
   i64 bias, sums, heads_sums;  // bytes, in this order

@@ -5,8 +5,8 @@
 namespace megalith::cuda {
 
 // Rows of up to 512 elements, in the forward 1024, use a warp or less, so they need no barrier. Longer rows use a
-// block. (The gradient of a whole row in a warp would need too many registers.) Rows that do not fit in registers or
-// shared memory, and weights of another type than x, use the kernel for any size.
+// block. (The gradient of a whole row in a warp would need too many registers.) Two cases use the kernel for any size:
+// rows that do not fit in registers or shared memory, and weights of another type than x.
 NormBlock norm_block(const NormShape& s, int inputs, const NormDevice& device) {
   const i64 h = s.h, size = size_of(s.x);
   const int any = int(std::min<i64>((h + 31) / 32 * 32, 512));

@@ -141,8 +141,8 @@ double doublings(double ranks) { return std::max(0.0, std::ceil(std::log2(ranks)
 
 }  // namespace
 
-// In a ring over several nodes each node sends over the network cards of all its ranks in the group at once. It is at
-// most as fast as within a node. With pairs a rank sends to other nodes over its own card.
+// In a ring over several nodes, a node uses the network cards of all its ranks in the group. It is at most as fast as
+// within a node. With pairs a rank sends to other nodes over its own card.
 double FactsClock::transfer(double bytes, double whole, const std::vector<int>& ranks, bool pairs) const {
   const Placement p = placement(ranks, facts_.node_gpus);
   const LinkFacts &node = facts_.node, &network = facts_.network;

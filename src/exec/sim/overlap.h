@@ -14,8 +14,9 @@ class Overlap {
 
   // Appends a transfer of this many seconds to the lane, and returns a ticket.
   int begin(int lane, double seconds, bool between_ranks);
-  // Each advances the time, and returns the elapsed seconds: until work that takes `seconds` alone is done, until a
-  // transfer in line has ended, until a ticket's transfer has ended. A ticket of -1 waits for nothing.
+  // Each advances the time, and returns the elapsed seconds. `work` ends when work that takes `seconds` without overlap
+  // is done. `transfer` ends with a transfer in line, `wait` with a ticket's transfer. A ticket of -1 waits for
+  // nothing.
   double work(double seconds, KernelKind::Table table);
   double transfer(double seconds);
   double wait(int ticket);

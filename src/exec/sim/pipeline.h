@@ -50,9 +50,9 @@ std::vector<std::vector<int>> slots_of_stages(const ScheduleSpec& schedule);
 // Even costs for every stage and chunk.
 PipelineSpec even_pipeline(const ScheduleSpec& schedule, const TaskCost& cost);
 
-// Runs schedule() of every stage, or the given lists. Error, with stages and tasks, if they wait for each other, if a
-// channel's orders differ, or if a message is never taken. Also if a rank runs a task before one of its own that it
-// needs.
+// Runs schedule() of every stage, or the given lists. Error, with stages and tasks, if they wait for each other, or if
+// a channel's orders differ. Also if a message is never taken. Also if a rank runs a task before another one of this
+// rank that it needs.
 PipelineRun run_pipeline(const PipelineSpec& spec);
 PipelineRun run_pipeline(const PipelineSpec& spec, const std::vector<TaskList>& lists);
 

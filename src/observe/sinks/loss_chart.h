@@ -17,8 +17,8 @@ struct ChartSize {
   int rows = 15;
 };
 
-// The title, `rows` lines of curve with y labels at the top, middle and bottom, and the x axis with the first and
-// last x. Points in the same dot column are averaged, gaps are joined by straight lines, and non-finite points are
+// The title, `rows` lines of curve, and the x axis. y labels are at the top, middle and bottom, x labels at the first
+// and last x. Points in the same dot column are averaged, gaps are joined by straight lines, and non-finite points are
 // skipped. Lines end with newlines. If there is no finite point: the title and a line that says so.
 std::string loss_chart(std::string_view title, std::span<const ChartPoint> points, ChartSize size = {});
 

@@ -26,7 +26,7 @@ RanksFile::RanksFile(const std::filesystem::path& folder, i64 iteration, std::fu
   }
 }
 
-// The file is open only for a line, so that a disk in trouble may be made read-only during a run.
+// The file is open only while a line is written. So a failing disk can be remounted read-only during a run.
 void RanksFile::append(const std::string& line) {
   if (is_lost_) return;
   try {

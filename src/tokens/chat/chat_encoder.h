@@ -21,8 +21,8 @@ class ChatEncoder {
   ChatEncoder(const ChatFormat& format, const Tokenizer& tokenizer);
 
   // The tokens of the rendered text, equal to those of transformers' apply_chat_template with
-  // return_assistant_tokens_mask. Fails if the assistant's text begins or ends inside a token, and the tokenizer's
-  // tokens are not pieces of the text.
+  // return_assistant_tokens_mask. If the assistant's text begins or ends inside a token, tokens must be pieces of the
+  // text; otherwise it fails.
   EncodedChat encode(const Chat& chat);
 
  private:

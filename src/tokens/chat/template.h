@@ -24,7 +24,7 @@ class Template {
   Template(std::string_view source, std::string where);
 
   // Renders with these variables. Fails with one line, also if the template exceeds its limits. It may take about a
-  // tenth of a second, plus time for the variables' size, nest 1500 steps and write 64 MiB.
+  // tenth of a second, plus time for the variables' size. It may nest 1500 steps and write 64 MiB.
   Rendered render(const Dict& variables) const;
 
   bool has_name(std::string_view name) const { return names_.contains(name); }  // anywhere, as a name or a text

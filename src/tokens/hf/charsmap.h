@@ -30,7 +30,7 @@ class Charsmap {
   bool is_sound() const;
 
  private:
-  // Calls found(value, length of the key) for each key that is a prefix of `text`, shortest first, until it returns
+  // Calls `found(value, length of the key)` for each key that is a prefix of `text`, shortest first, until it returns
   // false.
   template <class Found>
   void walk(std::string_view text, Found&& found) const;

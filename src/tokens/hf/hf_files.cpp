@@ -103,8 +103,8 @@ std::unique_ptr<Tokenizer> make_hugging_face_tokenizer(const TokenizerConfig& c)
       .split_special = !c.special_tokens_in_text || beside.config.flag("split_special_tokens", false, f.where)};
   auto t = std::make_unique<HfTokenizer>(std::move(parts));
   if (!c.hf_no_special_tokens) t->set_surround(surround_of(f, beside, *t));
-  // As in Megatron, the class token begins a document, and the separator ends it, if there is no other token for
-  // that.
+  // As in Megatron, the class token begins a document if no other token does. The separator ends it if no other token
+  // does.
   const auto either = [&](const char* first, const char* second) {
     const std::string name = beside.name(first);
     return name.empty() ? beside.name(second) : name;

@@ -126,8 +126,7 @@ TEST(ChatFile, bad_lines_can_be_left_out) {
   EXPECT_EQ(chats.shown(c, 1), "34$");
 }
 
-// The first bad line of the file is reported, and the conversations are in the file's order, for any number of
-// threads.
+// For any number of threads, the first bad line is reported, and the conversations are in the file's order.
 TEST(ChatFile, threads_change_nothing) {
   const Chats chats;
   std::string good, bad;

@@ -39,8 +39,7 @@ struct HfNames {
   std::string_view q_a = "self_attn.q_a_proj", q_a_norm = "self_attn.q_a_layernorm", q_b = "self_attn.q_b_proj";
   std::string_view kv_a = "self_attn.kv_a_proj_with_mqa", kv_a_norm = "self_attn.kv_a_layernorm";
   std::string_view kv_b = "self_attn.kv_b_proj";
-  // BERT's: token types, the dense layer and the norm of its head, what has the bias of its logits, pooler and binary
-  // head.
+  // BERT's: token types, the dense layer and the norm of its head. `head_bias` has the logits' bias.
   std::string_view token_types = "", head_dense = "", head_norm = "", head_bias = "", pooler = "", binary_head = "";
   bool transposed = false;  // Conv1D: matrices are columns x rows, and qkv has all queries, all keys, all values
 };

@@ -1,5 +1,5 @@
 // Relative position bias of attention. Each head's table of buckets is expanded to one bias per distance. A row of a
-// score tile has one key and consecutive queries, so its biases are a contiguous range of distances. The backward sums
+// score tile has one key and consecutive queries. So its biases are a contiguous range of distances. The backward sums
 // dS by distance, then by bucket.
 #pragma once
 #include "exec/cpu/kernels/attention_tile.h"

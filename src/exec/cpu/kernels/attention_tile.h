@@ -3,8 +3,8 @@
 //
 // Scores are transposed: a row per key, a lane per query. So the mask's bounds, the running maximum and sum, and the
 // dropout keys are vectors over queries. No sum goes across lanes. Every product has small_gemm's form, and K or V is
-// the operand that it reads element by element. K and V are [t, dp] and [t, ep], where dp and ep are d and e rounded up
-// to whole vectors.
+// the operand that it reads element by element. K and V are [t, dp] and [t, ep]. dp and ep are d and e, rounded up to
+// whole vectors.
 //
 // A key tile is cut into strips of 16 keys. Neighbouring strips with the same live query vectors make one Rect.
 // Everything outside of the Rects is masked and never computed. Queries may have any positions. Keys are runs of

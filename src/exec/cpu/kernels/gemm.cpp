@@ -127,7 +127,8 @@ struct GemmRun {
         i, j, p, std::min(of.block, stays.rows - i), std::min(of.pieces, moves.rows - j), std::min(of.k, depth - p)};
   }
 
-  // A task multiplies a panel by the full block, or by a chunk of it if tasks are too few for the threads.
+  // A task multiplies a panel by the full block. If that makes too few tasks for the threads, it takes a chunk of the
+  // block.
   struct Tasks {
     i64 pieces, chunks, rows;
     i64 count() const { return pieces * chunks; }

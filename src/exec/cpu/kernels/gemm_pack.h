@@ -35,7 +35,7 @@ template <class V, size_t... I>
   return {__builtin_shufflevector(a, b, at(int(I), 0)...), __builtin_shufflevector(a, b, at(int(I), 1)...)};
 }
 
-// Packs rows j .. j + N - 1 of a panel of W rows that is dense along k, kSteps of k at a time.
+// Packs rows `j..j+N-1` of a panel of W rows that is dense along k, kSteps of k at a time.
 template <class S, class X, i64 W>
 struct Transposer {
   static constexpr bool kHalf = std::is_same_v<X, f16>;
@@ -99,8 +99,8 @@ void pack(const X* x, i64 across, i64 along, i64 n, i64 k, S* out) {
   }
 }
 
-// Packs whole panels of an operand that is dense along its rows, a few steps of k of each at a time. So it reads and
-// writes memory in sequence.
+// Packs whole panels of an operand that is dense along its rows. It takes a few steps of k of each panel at a time. So
+// it reads and writes memory in sequence.
 template <class S, class X, i64 W>
 void copy(const X* x, i64 along, i64 panels, i64 k, S* out) {
   constexpr i64 kSteps = 8;

@@ -1,8 +1,8 @@
 // The innermost part of Gemm: one tile of C, in registers over the k steps of two packed panels.
 //
-// A is packed in panels of kRows rows, B in panels of kCols columns, both with k outermost. So at step k the tile
-// reads kRows numbers of A and kCols of B in sequence, for any strides and types. Meanwhile it prefetches the lines
-// of C that it will write, and lines that the thread reads next (Ahead). It prefetches few lines at even distances,
+// A is packed in panels of kRows rows, B in panels of kCols columns, both with k outermost. So at step k the tile reads
+// kRows numbers of A and kCols of B in sequence. Strides and types do not matter. Meanwhile it prefetches the lines of
+// C that it will write, and lines that the thread reads next (Ahead). It prefetches few lines at even distances,
 // because cores have few line buffers, and the operands need them too. It uses the compiler's vector types, with
 // vectors of the target's full width (64 bytes with AVX-512).
 #pragma once

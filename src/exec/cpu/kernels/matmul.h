@@ -14,8 +14,8 @@ struct MatMul {
 };
 
 // oneDNN computes bf16 products if the CPU has fast bf16 (AMX, or AMD's avx512_bf16). Gemm computes all others. On an
-// Emerald Rapids without AMX, Gemm is 5 to 10% faster than oneDNN in f32, and twice as fast in bf16. On a Zen 4, layers
-// of GPT-2 at 4 x 64 in bf16 take a third less time with oneDNN than with Gemm.
+// Emerald Rapids without AMX, Gemm is 5 to 10% faster than oneDNN in f32. In bf16 it is twice as fast. On a Zen 4,
+// oneDNN takes a third less time than Gemm for GPT-2's layers (4 x 64, bf16).
 MatMul make_matmul(const GemmSpec& spec);
 bool has_fast_bf16();  // this CPU multiplies bf16 faster than f32
 

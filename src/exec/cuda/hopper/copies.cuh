@@ -2,8 +2,8 @@
 // engine (TMA), and registers of a warpgroup. They are compiled for compute capability 9.0 only.
 //
 // A tile in shared memory consists of boxes of 64 bf16 columns (128 bytes). Each box starts at a multiple of 1024
-// bytes. Row i of a box is at 128 i, and its 16-byte pieces are permuted by i % 8 ("128-byte swizzle"). The copy
-// engine permutes when it writes a box, and the tensor cores undo it when they read.
+// bytes. Row i of a box is at `128 i`. Its 16-byte pieces are permuted by `i % 8` ("128-byte swizzle"). The copy engine
+// permutes when it writes a box, and the tensor cores undo it when they read.
 #pragma once
 #include <cuda.h>
 
@@ -68,8 +68,8 @@ __device__ inline void load_bytes(void* to, const void* from, int bytes, u64* do
                : "memory");
 }
 
-// Copies from shared memory; the f32 form adds to memory instead. The writes of a thread form groups. A group counts
-// as read, or as complete and visible to whoever this thread notifies, only when all earlier groups do.
+// Copies from shared memory; the f32 form adds to memory instead. The writes of a thread form groups. A group counts as
+// read, or as complete and visible to threads that this thread notifies, after all earlier groups.
 __device__ inline void store_bytes(void* to, const void* from, int bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
                "r"(shared_address(from)), "r"(bytes)

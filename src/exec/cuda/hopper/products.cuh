@@ -33,8 +33,8 @@ __device__ inline void pin(unsigned (&a)[N][4]) {
 }
 
 // c (+)= a b for 16 values of the summed index. `a` is in registers, or in shared memory with that index along its
-// columns. b has it along its columns, or along its rows if kDown. c is 64 x N. In lane l, element 4j + e has row l/4
-// + 8 (e/2) of the warp's 16, and column 8j + 2 (l%4) + e%2.
+// columns. b has it along its columns, or along its rows if kDown. c is 64 x N. In lane l, element `4j + e` has row
+// `l/4 + 8 (e/2)` of the warp's 16, and column `8j + 2 (l%4) + e%2`.
 template <bool kDown>
 __device__ inline void wgmma(float (&c)[32], u64 a, u64 b, int add) {
   asm volatile(

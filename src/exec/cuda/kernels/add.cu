@@ -1,5 +1,5 @@
-// A thread computes packs of the result along its innermost loop. It gathers the small operand, or reads it as packs
-// if its innermost stride is 1 (a bias of the last dims).
+// A thread computes packs of the result along its innermost loop. It gathers the small operand. If its innermost stride
+// is 1 (a bias of the last dims), it reads packs.
 #include "exec/cuda/kernels/add.h"
 
 #include "exec/cuda/kernels/elementwise.cuh"

@@ -1,7 +1,7 @@
-// An element's hash is mix() of the hash of its row (all dims but the last) and of its index in the last dim. A block
-// computes its rows' hashes first; each thread then has one pack of columns. Hashing costs as much as memory, so the
-// last mix is written in 32-bit words. Indices are below 2^31, and so is the low word of mix()'s constant. Their sum
-// never carries, so the high word is the row's.
+// An element's hash is mix() of its row's hash and of its index in the last dim. A row is given by all dims but the
+// last. A block computes its rows' hashes first; each thread then has one pack of columns. Hashing costs as much as
+// memory, so the last mix is written in 32-bit words. Indices are below 2^31, and so is the low word of mix()'s
+// constant. Their sum never carries, so the high word is the row's.
 #include "exec/cuda/kernels/dropout.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// y = x / (1 - p) if the hash of an element's global index is at least p, else 0. x, y of type `x` (f32, bf16); y may
+// `y = x / (1 - p)` if the hash of an element's global index is at least p, else 0. x, y of type `x` (f32, bf16); y may
 // be x.
 #pragma once
 #include "exec/cuda/device.h"

@@ -151,9 +151,9 @@ __global__ void __launch_bounds__(kThreads, 4) rope_kernel(const __grid_constant
   if constexpr (kAmax) raise_amax<kThreads>(a.amax, bits_of_f32<T>(most));
 }
 
-// With pairs of neighbours a block has one position, and its threads loop over the pairs of all heads and batches.
-// Elements without rotation are copied two at a time, only if the output is another tensor: dims before the pairs, then
-// those after.
+// With pairs of neighbours a block has one position. Its threads loop over the pairs of all heads and batches. Elements
+// without rotation are copied two at a time, only if the output is another tensor: dims before the pairs, then those
+// after.
 template <class T>
 __global__ void __launch_bounds__(kThreads) neighbours_kernel(const __grid_constant__ RopeArgs a) {
   extern __shared__ __align__(16) float turns[];

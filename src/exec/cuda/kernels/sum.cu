@@ -1,6 +1,6 @@
-// Columns: 32 threads are next to each other along packs of columns, and 8 along the rows of a chunk. Each thread
-// adds kRowsInF32 rows (and up to three more at the end) in f32, and then adds these to f64. Runs are added in f64
-// directly. Partial sums: [chunks, outputs].
+// Columns: 32 threads are next to each other along packs of columns, and 8 along the rows of a chunk. Each thread adds
+// kRowsInF32 rows in f32, up to three more at the end. Then it adds these sums in f64. Runs are added in f64 directly.
+// Partial sums: [chunks, outputs].
 #include "exec/cuda/kernels/sum.h"
 
 #include "exec/cuda/kernels/elementwise.cuh"

@@ -201,8 +201,8 @@ class NcclComms final : public Comms {
   std::map<CommunicatorGroup, std::unique_ptr<NcclComm>> comms_;
 };
 
-// NCCL reads this when it starts. Multicast stays off unless the user asks for it, because it may not work for GPUs
-// that share a host with other work.
+// NCCL reads this when it starts. Multicast stays off unless the user requests it. It may not work for GPUs that share
+// a host with other work.
 void set_environment() { setenv("NCCL_NVLS_ENABLE", "0", 0); }
 
 }  // namespace

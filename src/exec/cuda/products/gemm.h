@@ -1,6 +1,6 @@
 // One prepared matrix product: y = a b, with a matrix or a bias added in the same pass, through cuBLASLt. Sums are
-// f32 (TF32 off). No algorithm is allowed whose result depends on the order in which blocks finish, or whose partial
-// sums have less than f32. So the same operands give the same bits.
+// f32 (TF32 off). An algorithm's result must not depend on the order in which blocks finish. Its partial sums must be
+// at least f32. So the same operands give the same bits.
 //
 // The library is column-major. It computes y^T = b^T a^T: its rows are our columns, so its epilogue's bias is along
 // our columns.

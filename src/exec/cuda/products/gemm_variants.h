@@ -1,5 +1,5 @@
 // Ways to compute a product that cuBLASLt's heuristics do not name. A variant is a suggested algorithm with a tile that
-// suits the product better (gemm_tiles.h), and with the custom options that the library requires.
+// suits the product better (gemm_tiles.h). It also has the custom options that the library requires.
 #pragma once
 #include <cublasLt.h>
 

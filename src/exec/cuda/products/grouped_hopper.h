@@ -1,6 +1,6 @@
 // Products of experts' rows on Hopper's tensor cores: bf16 with sums in f32. Persistent clusters of two blocks take
 // tiles of 128 x 256 until none is left. The order of tiles suits the second-level cache. The device has the ends of
-// experts' rows. A tile's result does not depend on the block that computes it, so the bits are the same in every run.
+// experts' rows. A tile's result does not depend on the block that computes it. So the bits are the same in every run.
 #pragma once
 #include "exec/cuda/kernels/experts/grouped_product.h"
 

@@ -9,7 +9,7 @@ struct Place {
   int layer, row, rows, column;
 };
 // A thread's part of a box of 64 rows x 128 bytes, in wgmma's order. Of 8 columns of 16 rows, lane l has one or two
-// words of row l/4, and as many of the row 8 below.
+// words of row `l/4`. It has as many of row `l/4 + 8`.
 using Box = unsigned[16];
 
 template <bool kWeightGrad>

@@ -1,7 +1,7 @@
 // The tiles of a grouped product, in the order in which clusters of two blocks take them. A block has a tile of 128
 // rows x 256 columns. The cluster's two tiles share a factor; each block loads half of it for both. Usually the two
-// tiles have the same columns and are one below the other. If an expert has an odd number of rows of tiles, the tiles
-// of its last row are side by side.
+// tiles have the same columns and are one below the other. If an expert has an odd number of tile rows, its last row's
+// tiles are next to each other.
 #pragma once
 #include "exec/cuda/launch.cuh"
 

@@ -1,6 +1,5 @@
-// Kernel of QuantizedProduct. With one scale an operand, or with blocks of 128, it is cuBLASLt's product of codes,
-// which reads the scales in device memory. Otherwise both operands are decoded into the workspace, and multiplied as
-// values.
+// Kernel of QuantizedProduct. With one scale an operand, or with blocks of 128, it is cuBLASLt's product of codes. It
+// reads the scales in device memory. Otherwise both operands are decoded into the workspace, and multiplied as values.
 #include <algorithm>
 
 #include "exec/cuda/kernel.h"

@@ -1,7 +1,7 @@
 // The gradient of a bias by relative positions: sums of dS for each distance between key and query. A warp's 16
 // queries visit the keys in rising order, 32 at a time, which gives 47 diagonals. Lane i sums diagonal i, which ends
-// there, and diagonal 32 + i, which is diagonal i of the next 32 keys. So each distance is written once, without
-// atomics.
+// there. It also sums diagonal 32 + i, which is diagonal i of the next 32 keys. So each distance is written once,
+// without atomics.
 #pragma once
 #include "exec/cuda/kernels/attention/attention_tile.cuh"
 

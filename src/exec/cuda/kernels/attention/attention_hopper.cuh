@@ -8,7 +8,7 @@ namespace megalith::cuda::hopper {
 
 constexpr int kQueries = kHopperQueries, kKeys = 128;  // of a tile
 
-// Tiles of queries are numbered over all runs of positions, in order, so the tiles that see a key are the last ones.
+// Tiles of queries are numbered over all runs of positions, in order. So the tiles that see a key are the last ones.
 // Plain: the queries are all positions from 0 on, so no look-up is needed.
 inline bool is_plain(const AttentionSizes& z) { return z.positions.runs == 1 && z.positions.start[0] == 0; }
 template <bool kPlain = false>
@@ -37,8 +37,8 @@ __device__ inline int last_key_tile(const AttentionTile& queries) {
 
 // For each query, as [b, g, r, tiles, 2, 64]: the initial values of its sums q k^T and do v^T. They are -lse / scale
 // and -D. After the tile's last query the first is -infinity, so the probability is 0. dq: the sums of each head's
-// tiles of queries, in boxes of 64 columns, in the order of a warpgroup's 128 threads: 4 floats of every thread, then
-// the next 4. turns: the number of blocks that have added to each tile. ticket: the next item of work.
+// tiles of queries, in boxes of 64 columns. They are in the order of a warpgroup's 128 threads: 4 floats of every
+// thread, then the next 4. turns: the number of blocks that have added to each tile. ticket: the next item of work.
 struct Scratch {
   float *begin, *dq;
   int *turns, *ticket;

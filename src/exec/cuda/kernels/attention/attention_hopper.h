@@ -3,9 +3,9 @@
 // them. It has five products and the same bits in every run, without dS in memory. With
 //   P = exp(scale q k^T - lse)    dS = P * (do v^T - D)    D = sum_d do * o
 // a block has a tile of a group's keys and loops over the queries of all the group's heads. It sums dv = P^T do and
-// dk = scale dS^T q in registers. It adds its part of dq = scale dS k to f32 sums in memory, where blocks take turns
-// in a fixed order. One warp starts the copies for two warpgroups, which multiply, each with 64 of the tile's keys.
-// Two or three more warps add dq. Blocks convert the sums to dq between their tiles.
+// dk = scale dS^T q in registers. It adds its part of `dq = scale dS k` to f32 sums in memory. Blocks take turns in a
+// fixed order. One warp starts the copies for two warpgroups, which multiply, each with 64 of the tile's keys. Two or
+// three more warps add dq. Blocks convert the sums to dq between their tiles.
 #pragma once
 #include <cuda.h>
 

@@ -1,7 +1,7 @@
 // Tiles in shared memory and their products. A warp has 16 rows of a product. Its sums are in registers in the order
-// of the tensor cores' m16n8 products. Of columns 8j..8j+7, lane l has rows l/4 (elements 0, 1) and l/4 + 8 (2, 3),
-// columns 8j + 2(l%4) and the next. f32 products are plain multiply-adds in the same order, so all other code is
-// shared. Rows of tiles are 16 bytes longer than their data, so no two rows of a fragment share a bank.
+// of the tensor cores' m16n8 products. Of columns `8j..8j+7`, lane l has columns `8j + 2 (l%4)` and the next. Its rows
+// are `l/4` (elements 0, 1) and `l/4 + 8` (2, 3). f32 products are plain multiply-adds in the same order, so all other
+// code is shared. Rows of tiles are 16 bytes longer than their data, so no two rows of a fragment share a bank.
 #pragma once
 #include "exec/cuda/launch.cuh"
 
@@ -122,8 +122,8 @@ __device__ void product_of_rows(Sums<N>& c, const float* a, const float* b) {
   }
 }
 
-// c[16, W] += a b for a [16, N] in registers, and columns 0..W-1 of the tile b (N rows of width D). `stash`: [16, N]
-// in the warp's own shared memory, for f32 only.
+// `c[16, W] += a b` for a [16, N] in registers, and columns `0..W-1` of the tile b (N rows of width D). `stash`: [16,
+// N] in the warp's own shared memory, for f32 only.
 template <int D, int W, int N>
 __device__ void add_product(Sums<W>& c, const Sums<N>& a, const bfloat* b, float*) {
   b += lane_id() % 16 * kRow<bfloat, D> + lane_id() / 16 * 8;
@@ -162,8 +162,8 @@ __device__ void add_product(Sums<W>& c, const Sums<N>& a, const float* b, float*
 template <class T, int N>
 constexpr int kStashBytes = std::is_same_v<T, float> ? 16 * (N + 1) * 4 : 0;  // of one warp
 
-// Stores columns first..first+W-1 of one of the warp's rows (the lane's i-th, 0 or 1), times k, to a row of d
-// elements.
+// Stores columns `first..first+W-1` of one of the warp's rows, times k, to a row of d elements. i: the lane's row, 0 or
+// 1.
 template <int W, class T>
 __device__ void store_row(T* to, int first, int d, const Sums<W>& c, int i, float k) {
 #pragma unroll
@@ -182,8 +182,8 @@ __device__ void store_row(T* to, int first, int d, const Sums<W>& c, int i, floa
   }
 }
 
-// Loads a row of d elements into the lane's part of one of the warp's rows (its i-th, 0 or 1). Elements beyond d keep
-// their values.
+// Loads a row of d elements into the lane's part of one of the warp's rows. i: the lane's row, 0 or 1. Elements beyond
+// d keep their values.
 template <int W>
 __device__ void load_row(Sums<W>& c, const float* from, int d, int i) {
 #pragma unroll

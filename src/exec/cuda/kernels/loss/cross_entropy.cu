@@ -1,5 +1,5 @@
 // A block reads a row of logits; each thread reads kUnroll packs at a time. Maximum and sum need one pass: a thread
-// keeps its own maximum m and sum of exp(x - m), and corrects the sum when m grows (Milakov, Gimelshein 2018).
+// keeps its own maximum m and sum of exp(x - m). It corrects the sum when m grows (Milakov, Gimelshein 2018).
 #include "exec/cuda/kernels/loss/cross_entropy.cuh"
 
 namespace megalith::cuda {

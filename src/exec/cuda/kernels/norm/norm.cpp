@@ -11,7 +11,8 @@ namespace megalith::cuda {
 
 namespace {
 
-// The kernel, and then the amax of its first result as the last one, where the kernel does not find it on the way.
+// Runs the kernel, then computes the amax of its first result as the last result. For kernels that do not compute it
+// themselves.
 Kernel then_amax(const Kernel& kernel, const Type& x, i64 elements, int amax) {
   return {kernel.workspace, [kernel, l = AmaxLaunch{x.dtype, elements}, amax](const Args& a) {
             kernel.run(a);

@@ -1,6 +1,6 @@
-// RMSNorm and LayerNorm over rows of h elements. x, dy, y, dx and dres have type `x` (f32, bf16), the weights w and c
-// type `w` (f32, bf16), statistics are f32. y may be x; dx may be dy, x or dres. If both are results, y may be x and dx
-// may not.
+// RMSNorm and LayerNorm over rows of h elements. x, dy, y, dx and dres have type `x` (f32, bf16). The weights w and c
+// have type `w` (f32, bf16). Statistics are f32. y may be x; dx may be dy, x or dres. If both are results, y may be x
+// and dx may not.
 #pragma once
 #include "exec/cuda/device.h"
 #include "exec/cuda_needs/norm_shape.h"

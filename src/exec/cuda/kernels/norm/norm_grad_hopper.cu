@@ -1,8 +1,8 @@
 // The norms' gradient on Hopper for bf16 rows of 520 to 8192 elements. It computes what norm_grad.cu does with fewer
 // instructions an element, which limit such rows more than memory does. The copy engine (TMA) loads rows. A thread
 // has two rows at once, or two packs of a wide row. The sums of both rows share shuffles and a barrier. One
-// persistent block runs on each multiprocessor. Its groups of warps loop over the rows, kRows neighbours at a time,
-// each with a ring of stages in shared memory. The block adds the sums of its groups before it writes them.
+// persistent block runs on each multiprocessor. Its groups of warps loop over the rows, kRows neighbours at a time.
+// Each group has a ring of stages in shared memory. The block adds the sums of its groups before it writes them.
 #include "exec/cuda/hopper/copies.cuh"
 #include "exec/cuda/kernels/norm/norm_grad_hopper_rows.cuh"
 #include "exec/cuda/kernels/norm/norm_grad_hopper_sums.cuh"

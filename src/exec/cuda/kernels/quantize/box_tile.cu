@@ -86,8 +86,8 @@ __device__ inline void largest_of_columns(const TileValues<X>& v, int k, u32 (&m
   }
 }
 
-// amax of each box's columns over the rows of a part -> parts [.., n], n boxes in a row of the tile. kWhole: a box
-// has all rows of the tile, and a part has those of a warp. Otherwise a part has 4 rows.
+// amax of each box's columns over the rows of a part -> parts [.., n]. A row of the tile has n boxes. kWhole: a box has
+// all rows of the tile, and a part has those of a warp. Otherwise a part has 4 rows.
 template <BoxShape kShape, bool kWhole, class X>
 __device__ void amax_of_parts(const TilePlace& t, const TileValues<X>& v, int n, u32* parts) {
 #pragma unroll

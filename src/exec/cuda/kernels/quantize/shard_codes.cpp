@@ -13,7 +13,7 @@ const std::byte* element(const std::byte* x, DType dtype, i64 at) { return x + a
 
 }  // namespace
 
-// A stretch begins at the begin of a member or of a rank's part, so at a multiple of 256 bytes.
+// A stretch begins at the begin of a member or of a rank's part. So it begins at a multiple of 256 bytes.
 Kernel prepare(const ShardAmax& op, const KernelContext& context) {
   struct Member {
     int bucket;

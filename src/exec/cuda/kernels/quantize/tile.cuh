@@ -1,6 +1,6 @@
 // A tile of 128 x 128 values and 256 threads: each has 8 consecutive columns of 2 x 4 consecutive rows. 16 lanes have
 // 256 bytes of a row of bf16. The codes of 4 rows of a column are one word, which goes through shared memory. So 8
-// lanes store 128 bytes of a row of the transpose. The word of rows w and column c is at c * 32 + (w ^ 2 * (c / 8)).
+// lanes store 128 bytes of a row of the transpose. The word of rows w and column c is at `c * 32 + (w ^ 2 * (c / 8))`.
 // So neither writing nor reading lanes have bank conflicts.
 #pragma once
 #include "exec/cuda/kernels/quantize/codes.cuh"

@@ -1,5 +1,5 @@
-// A block lists its expert's entries in the tokens' order, and keeps the first ones. By weight, it keeps the entries
-// above the weight of the last one kept, and the first ones of equal weight. It finds that weight bit by bit.
+// A block lists its expert's entries in the tokens' order, and keeps the first ones. By weight, it keeps all entries
+// above the weight of the last kept one. Of equal weights it keeps the first ones. It finds that weight bit by bit.
 #include "exec/cuda/kernels/router/expert_capacity.h"
 
 #include "exec/cuda/kernels/router/router_row.cuh"

@@ -1,4 +1,4 @@
-// Kernels that process many tensors in one launch. Every tensor is cut into chunks, and a block takes one chunk, so
+// Kernels that process many tensors in one launch. Every tensor is cut into chunks, and a block takes one chunk. So
 // small and large tensors together fill a GPU. The list is passed by value as a kernel parameter; a longer list takes
 // several launches.
 #pragma once
