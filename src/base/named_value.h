@@ -1,3 +1,4 @@
+// A number with a name: a metric, or the time of a phase.
 #pragma once
 #include <string>
 

@@ -1,3 +1,4 @@
+// `megalith calibrate`: measures a device's facts and writes their file.
 #include "calibrate/calibrate.h"
 
 #include <omp.h>

@@ -1,3 +1,4 @@
+// `megalith convert`: converts a checkpoint to another format.
 #include "ckpt/convert.h"
 
 #include <malloc.h>

@@ -1,3 +1,4 @@
+// `megalith evaluate`: the loss of a checkpoint on data.
 #include <algorithm>
 
 #include "base/log.h"

@@ -1,3 +1,4 @@
+// Prints where each setting of a training command is from.
 #include <exception>
 
 #include "base/log.h"

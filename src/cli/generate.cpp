@@ -1,3 +1,4 @@
+// `megalith generate`: continues prompts with a checkpoint's model.
 #include <algorithm>
 #include <cstdio>
 

@@ -1,3 +1,4 @@
+// `megalith launch`: starts the ranks of a node (launch/).
 #include <cstdlib>
 #include <thread>
 

@@ -1,3 +1,4 @@
+// `megalith merge-datasets`: joins indexed datasets.
 #include "data/merge_datasets.h"
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// `megalith preprocess-data`: makes indexed datasets of JSON lines.
 #include "cli/command.h"
 #include "cli/hub_names.h"
 #include "cli/own_flags.h"

@@ -1,3 +1,4 @@
+// `megalith pretrain-gpt` and its siblings: joins the ranks, opens the device, and trains.
 #include <omp.h>
 
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// `megalith recipes`: lists published runs and prints their settings.
 #include <fmt/ranges.h>
 
 #include "base/log.h"

@@ -1,3 +1,4 @@
+// `megalith submit`: prints a training command as a job of a cluster.
 #include <algorithm>
 #include <fstream>
 

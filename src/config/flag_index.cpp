@@ -1,3 +1,4 @@
+// Finds a field by one of its spellings, and suggests the nearest one.
 #include "config/misspelt.h"
 #include "config/parse.h"
 

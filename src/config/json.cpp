@@ -1,3 +1,4 @@
+// Reads and writes a list of fields as JSON.
 #include <algorithm>
 
 #include "base/parse_json.h"

@@ -1,3 +1,4 @@
+// Reads a YAML file as the values of fields.
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds a device's facts: the program's own by name, or a file.
 #include <fmt/ranges.h>
 
 #include <filesystem>

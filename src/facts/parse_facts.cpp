@@ -1,3 +1,4 @@
+// Reads a file of facts.
 #include <yaml-cpp/yaml.h>
 
 #include <cmath>

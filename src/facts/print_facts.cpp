@@ -1,3 +1,4 @@
+// Writes a file of facts.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

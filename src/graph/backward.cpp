@@ -1,3 +1,4 @@
+// The derived backward: visits the forward's nodes in reverse, and adds their gradients' nodes.
 #include "graph/relayout_op.h"
 
 namespace megalith {

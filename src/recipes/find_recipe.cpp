@@ -1,3 +1,4 @@
+// Finds a recipe by name, and suggests similar names.
 #include <fmt/ranges.h>
 
 #include <algorithm>

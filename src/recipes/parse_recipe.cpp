@@ -1,3 +1,4 @@
+// Reads the YAML text of a recipe.
 #include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 

@@ -1,3 +1,4 @@
+// The report's curves: losses and other metrics.
 #include <fmt/core.h>
 
 #include <set>

@@ -1,3 +1,4 @@
+// The report's head: the run, its model, machine and settings.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The report's tables.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The report's section on how the run spent its time.
 #include <fmt/core.h>
 
 #include <array>

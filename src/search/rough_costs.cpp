@@ -1,3 +1,4 @@
+// A lower bound of a layout's step time that needs no plan.
 #include <algorithm>
 
 #include "search/bounds.h"

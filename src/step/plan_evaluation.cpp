@@ -1,3 +1,4 @@
+// Plans the program `evaluate`.
 #include "passes/gather_ahead.h"
 #include "step/step_planner.h"
 

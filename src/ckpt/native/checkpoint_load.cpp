@@ -1,3 +1,4 @@
+// Reads blocks of checkpoint tensors, and names the damaged part of a file.
 #include <fmt/format.h>
 
 #include <algorithm>

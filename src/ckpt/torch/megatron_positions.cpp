@@ -1,3 +1,4 @@
+// Reads position settings of a Megatron checkpoint's arguments: rope, its scaling, and YaRN.
 #include "ckpt/torch/megatron_arg_values.h"
 
 namespace megalith {

@@ -1,3 +1,4 @@
+// Access to the values of a parsed pickle. No code of a pickle runs.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// fp8-check of blockwise scaling: compares our codes, scales and products with a file of vectors.
 #include "quant/blocks.h"
 
 #include "cli/fp8/checks.h"

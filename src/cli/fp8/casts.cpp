@@ -1,3 +1,4 @@
+// fp8-check of plain casts to e4m3 and e5m2.
 #include "cli/fp8/checks.h"
 #include "quant/e8m0.h"
 

@@ -1,3 +1,4 @@
+// fp8-check of delayed scaling: amax histories and the scales that follow from them.
 #include "quant/delayed.h"
 
 #include "cli/fp8/checks.h"

@@ -1,3 +1,4 @@
+// fp8-check of the loss scale of fp16, step by step.
 #include "quant/loss_scale.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// fp8-check of MXFP8: codes, ue8m0 scales and products.
 #include "quant/mxfp8.h"
 
 #include "cli/fp8/checks.h"

@@ -1,3 +1,4 @@
+// fp8-check of NVFP4: codes, ue4m3 scales and products.
 #include "quant/nvfp4.h"
 
 #include <array>

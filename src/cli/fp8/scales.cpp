@@ -1,3 +1,4 @@
+// fp8-check of the rules from an amax to a scale.
 #include <set>
 
 #include "cli/fp8/checks.h"

@@ -1,3 +1,4 @@
+// fp8-check of tensorwise scaling: one scale a tensor.
 #include "cli/fp8/checks.h"
 #include "cli/fp8/linear.h"
 #include "quant/cast.h"

@@ -1,3 +1,4 @@
+// The name of the MPI library, for --version.
 #include <mpi.h>
 
 #include "comm/mpi_version.h"

@@ -1,3 +1,4 @@
+// In a build without MPI: there is no library.
 #include "comm/mpi_version.h"
 
 namespace megalith {

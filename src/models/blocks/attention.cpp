@@ -1,3 +1,4 @@
+// A layer's self-attention: q, k, v, norms of q and k, rope, attention and the output product.
 #include "models/blocks/parts.h"
 #include "ops/add.h"
 #include "ops/einsum.h"

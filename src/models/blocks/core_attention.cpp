@@ -1,3 +1,4 @@
+// The attention op of a block, with or without caches of keys and values.
 #include <cmath>
 
 #include "base/rng.h"

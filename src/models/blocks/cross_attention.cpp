@@ -1,3 +1,4 @@
+// A decoder layer's attention to another sequence.
 #include "models/blocks/parts.h"
 #include "ops/einsum.h"
 

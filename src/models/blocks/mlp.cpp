@@ -1,3 +1,4 @@
+// A layer's MLP, with or without a gate.
 #include "models/blocks/parts.h"
 #include "ops/einsum.h"
 

@@ -1,3 +1,4 @@
+// Jinja's filters, as far as chat templates use them.
 #include <fmt/ranges.h>
 
 #include <algorithm>

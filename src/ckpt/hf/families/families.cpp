@@ -1,3 +1,4 @@
+// The list of all Hugging Face families, and the search by model_type.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,3 +1,4 @@
+// fp8-check of a device's kernels: casts and products of codes with f32 scales.
 #include <algorithm>
 
 #include "cli/fp8/ops/checks.h"

@@ -1,3 +1,4 @@
+// fp8-check of NVFP4 by a device's kernels: casts and products.
 #include "quant/nvfp4.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Approximate nearest neighbours by faiss.
 #include <faiss/IVFlib.h>
 #include <faiss/IndexHNSW.h>
 #include <faiss/IndexIVF.h>

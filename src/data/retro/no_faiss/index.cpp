@@ -1,3 +1,4 @@
+// In a build without faiss: an index by faiss is an error.
 #include "base/check.h"
 #include "data/retro/point_index.h"
 

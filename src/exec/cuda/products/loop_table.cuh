@@ -1,3 +1,4 @@
+// Reads a loop table on the device: the offsets of operands in each iteration of an einsum's loops.
 #pragma once
 #include "exec/cuda_needs/loop_table.h"
 

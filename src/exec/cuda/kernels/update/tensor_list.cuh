@@ -1,3 +1,4 @@
+// Finds a block's chunk in a list of tensors (tensor_list.h), on the device.
 #pragma once
 #include "exec/cuda/kernels/update/tensor_list.h"
 
