@@ -20,7 +20,7 @@ struct CompletionFlags {
 
 void list_fields(CompletionFlags& c, config::FieldList& f) {
   f.group("Completion");
-  f.add("shell", c.shell, {"bash", "zsh"}, "For this one; also without the flag.").also_bare();
+  f.add("shell", c.shell, {"bash", "zsh"}, "The shell; the flag's name is optional.").also_bare();
 }
 
 struct Words {

@@ -35,14 +35,14 @@ void list_fields(ConvertFlags& c, config::FieldList& f) {
   f.group("Conversion");
   f.add("load", c.load, "Checkpoint directory or Hugging Face model directory.").shown_as("DIR");
   f.add("save", c.save, "Directory to write.").shown_as("DIR");
-  f.add("from", c.from, "Format of --load: native, torch_dist, torch or hf; default: found by what is there.")
+  f.add("from", c.from, "Format of --load: native, torch_dist, torch or hf; default: found by the files.")
       .shown_as("FORMAT");
   f.add("to", c.to, "native: our own; torch_dist: Megatron-LM's; hf: a Hugging Face model directory.")
       .shown_as("FORMAT");
   f.add("dtype", c.dtype, "Of the weights: f32, bf16 or f16; default: as they are stored.");
   f.add("family", c.family,
-        "Hugging Face model type (llama, gpt2, ...); default: what the model came from, else the first that can "
-        "express it.");
+        "Hugging Face model type (llama, gpt2, ...); default: the family that the model came from, else the first that "
+        "can express it.");
   f.add("max-shard-size", c.max_shard_size, "Largest file of a Hugging Face directory, as 500MB; default: 5GB.");
   f.add("tokenizer-dir", c.tokenizer_dir, "Directory of the tokenizer's files to copy; default: --load.")
       .shown_as("DIR");

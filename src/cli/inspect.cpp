@@ -31,13 +31,13 @@ struct InspectFlags {
 
 void list_fields(InspectFlags& c, config::FieldList& f) {
   f.group("Inspection");
-  f.add("load", c.load, "What to look at: a checkpoint, a Hugging Face model or a dataset; also without the flag.")
+  f.add("load", c.load, "A checkpoint, a Hugging Face model or a dataset; the flag's name is optional.")
       .shown_as("PATH")
       .also_bare();
   f.add("tensor", c.tensor, "Print numbers about this tensor, and its first values.").shown_as("NAME");
   f.add("diff", c.diff, "Compare the tensors of two checkpoints, of any formats.").shown_as("A B");
   f.add("all", c.all, "With --diff: list equal tensors too.");
-  f.add("from", c.from, "Format: native, torch_dist, torch or hf; default: found by what is there.").shown_as("FORMAT");
+  f.add("from", c.from, "Format: native, torch_dist, torch or hf; default: found by the files.").shown_as("FORMAT");
   f.add("ckpt-step", c.ckpt_step, "Iteration of the checkpoint; 0: the latest.");
   f.add("document", c.document, "Of an .idx file: the document to show, as text if --tokenizer-type is given.");
   list_fields(c.tokenizer, f);

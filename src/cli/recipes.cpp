@@ -17,7 +17,7 @@ struct RecipesFlags {
 void list_fields(RecipesFlags& c, config::FieldList& f) {
   f.group("Recipes");
   f.add("recipe", c.recipe, "Show this one: NAME or NAME:TASK.").also_bare().shown_as("NAME");
-  f.add("filter", c.filter, "List those whose name, command or source has this text.").shown_as("TEXT");
+  f.add("filter", c.filter, "List recipes whose name, command or source has this text.").shown_as("TEXT");
 }
 
 // Why a recipe does not train here, or the source of its values.

@@ -23,7 +23,7 @@ struct ReportFlags {
 
 void list_fields(ReportFlags& c, config::FieldList& f) {
   f.group("Report");
-  f.add("run", c.run, "The run's --save directory; also without the flag.").shown_as("RUN_DIR").also_bare();
+  f.add("run", c.run, "The run's --save directory; the flag's name is optional.").shown_as("RUN_DIR").also_bare();
   f.add("html", c.html, "The page to write; default: RUN_DIR/report.html.").shown_as("FILE");
   f.add("metrics", c.metrics,
         "The run's metrics file; default: the one of its --metrics-file, or RUN_DIR/metrics.jsonl.")
@@ -32,7 +32,7 @@ void list_fields(ReportFlags& c, config::FieldList& f) {
   f.add("baseline-metrics", c.baseline_metrics, "The metrics file of that run.").shown_as("FILE");
   f.add("dcgm", c.dcgm,
         "Samples of GPUs, to show what they did during slow iterations: the output of dcgmi dmon, or CSV or JSON of "
-        "Prometheus with metrics of dcgm-exporter. HOST is for a file that does not tell it.")
+        "Prometheus with metrics of dcgm-exporter. HOST is for a file without hosts.")
       .shown_as("[HOST=]FILE ...");
   f.add("dcgm-begin", c.dcgm_begin,
         "Time of the first sample of a file without times: Unix seconds or 2026-11-27T22:10:05Z. Default: the last "
@@ -49,7 +49,7 @@ struct CompareFlags {
 
 void list_fields(CompareFlags& c, config::FieldList& f) {
   f.group("Comparison");
-  f.add("runs", c.runs, "The --save directories of two runs; also without the flag.").shown_as("A B");
+  f.add("runs", c.runs, "The --save directories of two runs; the flag's name is optional.").shown_as("A B");
   f.add("metrics", c.metrics, "Their metrics files; default: those of their --metrics-file, or metrics.jsonl there.")
       .shown_as("FILE FILE");
   f.add("tolerance", c.tolerance, "Allowed difference of losses; beyond it the exit status is 1.");

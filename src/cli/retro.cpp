@@ -28,7 +28,7 @@ constexpr double kLongestWait = 7 * 86400;
 
 int command_retro(int argc, const char* const* argv) {
   check(argc >= 2 && std::string_view(argv[1]) == "build",
-        "it has one action: megalith retro build [flags of pretrain-retro]");
+        "give an action: megalith retro build [flags of pretrain-retro]");
   const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
   if (place.rank > 0) log::mute();
   settle_drivers();

@@ -127,7 +127,8 @@ void list_layers(ModelConfig& c, config::FieldList& f) {
         "With --parallel-residual: norm2 is norm1 (Falcon 7B). Not in Megatron.");
   f.group("Dropout and initialisation");
   f.add("attention-dropout", c.attention_dropout, "Dropout of attention weights.").there_is("0.1");
-  f.add("hidden-dropout", c.hidden_dropout, "Dropout of the embedding and of what layers add to the residual stream.")
+  f.add("hidden-dropout", c.hidden_dropout,
+        "Dropout of the embedding and of each layer's output before it is added to the residual stream.")
       .there_is("0.1");
   f.add("init-method-std", c.init_method_std,
         "Deviation of initial weights; output projections: divided by sqrt(2 x num-layers).");

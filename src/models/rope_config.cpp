@@ -25,7 +25,7 @@ void list_fields(RopeScaling& c, config::FieldList& f) {
   f.add("rope-low-freq-factor", c.low_freq_factor,
         "llama3: wavelengths above the original length over this are scaled in full.");
   f.add("rope-high-freq-factor", c.high_freq_factor,
-        "llama3: wavelengths below the original length over this are left alone.");
+        "llama3: wavelengths below the original length over this do not change.");
   f.add("rope-original-max-position-embeddings", c.original_length,
         "The original length; 0: 8192, for yarn 4096, for dynamic and longrope max-position-embeddings.")
       .also("--yarn-original-max-position-embeddings")

@@ -59,7 +59,7 @@ void list_fields(OptimizerConfig& c, config::FieldList& f) {
   f.add("weight-decay-incr-style", c.weight_decay_incr_style, {"constant", "linear", "cosine"},
         "How the weight decay changes.");
   for (i64 i = 0; i < c.all.size(); ++i) c.all.at(i).list_fields(f);
-  f.add("clip-grad", c.clip_grad, "Largest norm of the whole gradient; 0: no clipping.");
+  f.add("clip-grad", c.clip_grad, "Largest norm of the full gradient; 0: no clipping.");
   f.add("exp-avg-dtype", c.exp_avg_dtype, {"fp32", "fp16", "bf16", "fp8"},
         "Type that first moments are kept in, the momentum of SGD, Lion and Muon too: fp32 or bf16.");
   f.add("exp-avg-sq-dtype", c.exp_avg_sq_dtype, {"fp32", "fp16", "bf16", "fp8"},

@@ -77,7 +77,7 @@ class Muon final : public Optimizer {
 
   void list_fields(config::FieldList& f) override {
     f.add("muon-momentum", momentum_, "Decay of Muon's momentum.");
-    f.add("muon-nesterov", nesterov_, "Muon adds the gradient to the momentum once more (Nesterov).")
+    f.add("muon-nesterov", nesterov_, "Muon adds the gradient to the momentum again (Nesterov).")
         .also(config::Spelling{.flag = "--muon-use-nesterov", .constant = "true"});
     f.add_on("muon-split-qkv", split_qkv_, "Muon takes the weights of queries, keys and values as one matrix.")
         .means("--muon-no-split-qkv", "false");

@@ -79,7 +79,7 @@ std::string grown_schedule(const Options& o) {
 
 std::vector<Rule> batch_rules() {
   return {
-      {"growing batch sizes are given in one way, and make sense", Topic::run, Action::refuse, batch_grows},
+      {"growing batch sizes are given in one way, and are valid", Topic::run, Action::refuse, batch_grows},
       {"eval-global-batch-size is a multiple of the micro-batch size x data-parallel size", Topic::run, Action::refuse,
        eval_batch_divides},
       {"multiple-validation-sets comes with full-validation, and its names with it", Topic::run, Action::refuse,

@@ -96,9 +96,8 @@ std::string rope_of_bert(const Options& o) {
 std::vector<Rule> bert_rules() {
   return {
       {"BERT has learned positions or rope", Topic::model, Action::refuse, bert_positions},
-      {"BERT comes without what is built for decoders alone", Topic::model, Action::refuse, bert_is_built},
-      {"BERT's data and attention come without what is built for decoders alone", Topic::run, Action::refuse,
-       bert_data_is_built},
+      {"BERT has no decoder-only features", Topic::model, Action::refuse, bert_is_built},
+      {"BERT's data and attention have no decoder-only features", Topic::run, Action::refuse, bert_data_is_built},
       {"token types are as many as segments", Topic::model, Action::refuse, token_types_suffice},
       {"mask-prob and short-seq-prob are shares", Topic::run, Action::refuse, masking_shares, true},
       {"a sample of BERT has room for two segments", Topic::model, Action::refuse, bert_seq_length},

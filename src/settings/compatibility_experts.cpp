@@ -196,14 +196,14 @@ std::string optimizer_takes_experts(const Options& o) {
 
 std::vector<Rule> expert_rules() {
   return {
-      {"a token has no more experts than there are", Topic::model, Action::refuse, enough_experts},
-      {"the router of one expert a token learns", Topic::model, Action::refuse, one_expert_learns},
-      {"moe-layer-freq tells of each layer", Topic::model, Action::refuse, layers_are_told},
+      {"a token has at most num-experts experts", Topic::model, Action::refuse, enough_experts},
+      {"a router with one expert a token has a gradient", Topic::model, Action::refuse, one_expert_learns},
+      {"moe-layer-freq has a value for each layer", Topic::model, Action::refuse, layers_are_told},
       {"groups of experts fit", Topic::model, Action::refuse, groups_fit},
       {"weights on the input are of one expert a token", Topic::model, Action::refuse, weighs_the_input},
       {"shared experts have no biases", Topic::model, Action::refuse, shared_experts_have_no_bias},
       {"flags about experts come with some", Topic::run, Action::warn, experts_to_speak_of},
-      {"experts' tokens have a place to be written to", Topic::run, Action::refuse, tokens_have_a_place},
+      {"save-tokens-per-expert-interval comes with save", Topic::run, Action::refuse, tokens_have_a_place},
       {"expert parallelism comes with experts", Topic::run, Action::refuse, experts_to_share},
       {"num-experts is a multiple of the expert-parallel size", Topic::run, Action::refuse, experts_divide},
       {"an expert's width is a multiple of the expert-tensor-parallel size", Topic::run, Action::refuse,
@@ -215,7 +215,8 @@ std::vector<Rule> expert_rules() {
       {"experts' rows have room", Topic::run, Action::refuse, rows_have_room},
       {"parts of experts' rows end in the backward", Topic::run, Action::refuse, parts_end_in_the_backward},
       {"room for experts' rows comes with experts", Topic::run, Action::warn, room_is_of_experts},
-      {"transfers beside the shared expert come with both", Topic::run, Action::warn, overlap_has_both},
+      {"moe-shared-expert-overlap comes with a shared expert and expert parallelism", Topic::run, Action::warn,
+       overlap_has_both},
       {"the optimizer takes experts", Topic::run, Action::refuse, optimizer_takes_experts},
   };
 }

@@ -177,7 +177,7 @@ std::vector<Rule> model_rules() {
       {"one activation is given", Topic::model, Action::refuse, one_activation},
       {"one kind of positions is given", Topic::model, Action::refuse, one_position_type},
       {"rotary-percent is more than 0 and at most 1", Topic::model, Action::refuse, rotary_part},
-      {"the rotated part of a head is whole pairs", Topic::model, Action::refuse, rotary_width},
+      {"the rotated part of a head has an even size", Topic::model, Action::refuse, rotary_width},
       {"rotary numbers are positive", Topic::model, Action::refuse, rotary_numbers},
       {"rotary flags come with rope", Topic::model, Action::warn, rotary_without_rope},
       {"parallel-shared-norm comes with parallel-residual", Topic::model, Action::refuse, shared_norm},

@@ -86,7 +86,7 @@ std::vector<Rule> precision_rules() {
       {"loss scales are positive, the window and the hysteresis 1 at least", Topic::run, Action::refuse, loss_scales,
        true},
       {"fp16 or bf16, not both", Topic::run, Action::refuse, one_half_precision},
-      {"fp16 and a loss scale train on the CPU", Topic::run, Action::refuse, half_on_the_cpu},
+      {"fp16 and a loss scale are for the CPU", Topic::run, Action::refuse, half_on_the_cpu},
       {"the first loss scale is not below the least", Topic::run, Action::refuse, order_of_scales},
       {"loss-scale comes with fp16 or bf16", Topic::run, Action::warn, unscaled},
       {"moments are kept in fp32 or bf16", Topic::run, Action::refuse, kept_moments},

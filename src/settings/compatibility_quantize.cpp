@@ -156,11 +156,11 @@ std::vector<Rule> quantize_rules() {
       {"fp8 and fp4 are for models without experts", Topic::run, Action::refuse, no_experts},
       {"fp8 and fp4 have a query group for each tensor-parallel rank", Topic::run, Action::refuse, groups_for_all},
       {"codes of fp8 and fp4 are not offloaded", Topic::run, Action::refuse, no_offload},
-      {"weights are gathered as codes where that is built", Topic::run, Action::refuse, gathers_what_is_built},
+      {"fp8-param-gather comes with a layout that supports it", Topic::run, Action::refuse, gathers_what_is_built},
       {"first-last-layers-bf16 leaves layers for fp8 or fp4", Topic::run, Action::refuse, layers_are_left},
       {"flags about fp8 and fp4 come with a format", Topic::run, Action::warn, something_is_quantized},
       {"mxfp8 has gradients in e4m3", Topic::run, Action::warn, mx_in_e4m3},
-      {"the recipe is computed as a GPU of its kind would", Topic::run, Action::warn, emulated},
+      {"the device supports the recipe", Topic::run, Action::warn, emulated},
   };
 }
 

@@ -66,7 +66,7 @@ std::vector<Rule> recompute_rules() {
        selective_has_no_layers},
       {"recompute-modules are parts of the model", Topic::run, Action::refuse, known_modules},
       {"flags about recomputation come with its granularity", Topic::run, Action::warn, something_is_recomputed},
-      {"recompute-modules name what can be saved", Topic::run, Action::warn, core_attention},
+      {"recompute-modules names modules whose recomputation saves memory", Topic::run, Action::warn, core_attention},
       {"recompute-modules mla_up_proj comes with multi-latent-attention", Topic::run, Action::warn, up_projections},
   };
 }

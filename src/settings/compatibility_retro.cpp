@@ -104,9 +104,9 @@ std::vector<Rule> retro_rules() {
       {"flags of retrieval need the architecture retro", Topic::model, Action::refuse, of_retro},
       {"numbers of chunks, neighbours and layers of a RETRO are within their ranges", Topic::model, Action::refuse,
        retro_sizes},
-      {"a RETRO's sequence is whole chunks, and some layer attends to neighbours", Topic::model, Action::refuse,
-       chunks_fit},
-      {"a RETRO has layers of the plain kind", Topic::model, Action::refuse, layers_of_retro},
+      {"a RETRO's sequence is a multiple of the chunk, and some layer attends to neighbours", Topic::model,
+       Action::refuse, chunks_fit},
+      {"a RETRO has standard layers", Topic::model, Action::refuse, layers_of_retro},
       {"a RETRO is split by tensor and data parallelism", Topic::run, Action::refuse, layouts_of_retro},
   };
 }

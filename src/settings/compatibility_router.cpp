@@ -142,10 +142,10 @@ std::vector<Rule> router_rules() {
       {"the router's losses are known, each with a coefficient", Topic::model, Action::refuse, losses_are_known},
       {"the router's numbers are in range", Topic::model, Action::refuse, router_numbers},
       {"a bias in the choice of experts comes with sigmoid scores", Topic::model, Action::refuse, bias_has_scores},
-      {"sinkhorn balances alone", Topic::model, Action::refuse, sinkhorn_goes_alone},
+      {"sinkhorn comes without other balancing", Topic::model, Action::refuse, sinkhorn_goes_alone},
       {"padding to a capacity comes with one", Topic::model, Action::refuse, padding_has_capacity},
-      {"something balances the experts", Topic::model, Action::warn, something_balances},
-      {"some layer is a mixture", Topic::model, Action::warn, some_layer_has_them},
+      {"the experts are balanced", Topic::model, Action::warn, something_balances},
+      {"at least one layer is a mixture", Topic::model, Action::warn, some_layer_has_them},
       {"flags about a part of a mixture come with it", Topic::model, Action::warn, parts_are_on},
       {"a global loss weighs the same on all meshes", Topic::run, Action::warn, global_loss_weighs_dp},
   };

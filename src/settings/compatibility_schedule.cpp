@@ -187,14 +187,14 @@ std::vector<Rule> schedule_rules() {
       {"0 <= lr-warmup-init <= lr", Topic::run, Action::refuse, warmup_init},
       {"WSD has a decay length within the decay", Topic::run, Action::refuse, wsd_length},
       {"WSD flags come with WSD", Topic::run, Action::warn, wsd_style},
-      {"start- and end-weight-decay are given exactly when the weight decay moves", Topic::run, Action::refuse,
+      {"start- and end-weight-decay are given exactly when the weight decay changes", Topic::run, Action::refuse,
        weight_decay_ends},
       {"weight decay is not negative and does not fall", Topic::run, Action::refuse, weight_decay_values},
       {"numbers of the optimizer are in range", Topic::run, Action::refuse, optimizer_numbers},
-      {"one source of the schedule on resume", Topic::run, Action::refuse, one_resume_policy},
+      {"a resumed schedule has one source", Topic::run, Action::refuse, one_resume_policy},
       {"flags about offloading come with optimizer-cpu-offload", Topic::run, Action::warn, offload_flags},
       {"optimizer-offload-fraction is from 0 to 1", Topic::run, Action::refuse, offload_fraction},
-      {"optimizer-cpu-offload comes with an optimizer of elements", Topic::run, Action::refuse, offloaded_elements},
+      {"optimizer-cpu-offload comes with an element-wise optimizer", Topic::run, Action::refuse, offloaded_elements},
       {"optimizer-cpu-offload comes with overlap-cpu-optimizer-d2h-h2d", Topic::run, Action::warn, offload_in_turn},
   };
 }

@@ -112,13 +112,13 @@ std::string decoder_divides(const Options& o) {
 
 std::vector<Rule> encoder_decoder_rules() {
   return {
-      {"what encoder-decoders have comes with architecture t5", Topic::model, Action::refuse, of_encoder_decoders},
+      {"flags of encoder-decoders come with architecture t5", Topic::model, Action::refuse, of_encoder_decoders},
       {"a T5 has a decoder's length, within max-position-embeddings", Topic::model, Action::refuse, decoder_sizes},
       {"buckets of relative positions are enough for both sides", Topic::model, Action::refuse, buckets},
-      {"a T5 has layers of the plain kind", Topic::model, Action::refuse, layers_of_both},
+      {"a T5 has standard layers", Topic::model, Action::refuse, layers_of_both},
       {"relu is computed on the CPU", Topic::model, Action::refuse, relu_on_the_cpu},
       {"an encoder's stages come with a T5", Topic::run, Action::refuse, encoder_stages},
-      {"decoder-seq-length is shared out evenly", Topic::run, Action::refuse, decoder_divides},
+      {"decoder-seq-length is a multiple of what splits it", Topic::run, Action::refuse, decoder_divides},
   };
 }
 

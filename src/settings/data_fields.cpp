@@ -36,7 +36,7 @@ void list_fields(DataConfig& c, config::FieldList& f) {
         "JSON file with the words of --train-, --valid- and --test-data-path, under train, valid and test.")
       .shown_as("FILE");
   f.add("multiple-validation-sets", c.multiple_validation_sets,
-        "Evaluate on each of the validation datasets by itself, with --full-validation.");
+        "Evaluate on each validation dataset separately, with --full-validation.");
   f.add("validation-set-names", c.validation_set_names, "Their names in logs; default: numbers from 0 on.")
       .shown_as("NAME ...");
   f.add("mock-data", c.mock_data, "Generated documents, for trials.");
@@ -111,13 +111,14 @@ void list_fields(TokenizerConfig& c, config::FieldList& f) {
   f.add("vocab-extra-ids", c.vocab_extra_ids,
         "BertWordPiece*, GPT2BPETokenizer: number of sentinels <extra_id_N> after the vocabulary, for a T5.");
   f.add("tiktoken-pattern", c.tiktoken_pattern,
-        "v1 or v2 (the default with Megatron's .json), gpt2, cl100k, o200k, llama3 or qwen (else told from the ranks).")
+        "v1 or v2 (the default with Megatron's .json), gpt2, cl100k, o200k, llama3 or qwen (default: found by the "
+        "ranks).")
       .shown_as("NAME");
   f.add("tiktoken-num-special-tokens", c.tiktoken_num_special, "Ids before the ranks of Megatron's .json.");
   f.add("tiktoken-special-tokens", c.tiktoken_special_tokens,
         "Names of TikTokenizer's special tokens, in the order of ids.");
   f.add("tokenizer-hf-no-include-special-tokens", c.hf_no_special_tokens,
-        "Do not put the special tokens of the tokenizer ([CLS] and [SEP], a bos) around each text.");
+        "Do not add the tokenizer's special tokens ([CLS] and [SEP], a bos) around each text.");
   f.add("null-tokenizer-eod-id", c.null_eod_id, "NullTokenizer's end of document; -1: vocab-size - 1.");
   f.add("null-tokenizer-pad-id", c.null_pad_id, "NullTokenizer's padding; -1: none.");
   f.add_on("special-tokens-in-text", c.special_tokens_in_text,

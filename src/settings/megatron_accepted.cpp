@@ -25,62 +25,62 @@ constexpr Row kAccepted[] = {
      "--use-flash-attn --use-flash-attn-v1 --use-flash-attn-v2 --use-flash-attn-triton --attention-backend= "
      "--flash-attention-version= --no-masked-softmax-fusion --no-create-attention-mask-in-dataloader "
      "--no-scaled-masked-softmax-fusion --scaled-upper-triang-masked-softmax-fusion="},
-    {"softmax, norms' statistics and the loss are in f32 always",
+    {"softmax, norms' statistics and the loss are always in f32",
      "--attention-softmax-in-fp32 --disable-bf16-reduced-precision-matmul --apply-query-key-layer-scaling "
      "--no-query-key-layer-scaling --fp16-lm-cross-entropy"},
-    {"gradients are accumulated in f32 always",
+    {"gradients are always accumulated in f32",
      "--no-gradient-accumulation-fusion --fp32-allreduce --ddp-param-name-patterns-for-fp32-local-accumulation=*"},
-    {"loss and gradients are normalised per token over the global batch always",
+    {"loss and gradients are always normalised per token over the global batch",
      "--calculate-per-token-loss --ddp-average-in-collective --no-gradient-reduce-div-fusion"},
-    {"scales of fp8 move on once a step", "--fp8-interval="},
-    {"runs are deterministic always", "--deterministic-mode"},
+    {"fp8 scales are updated once a step", "--fp8-interval="},
+    {"runs are always deterministic", "--deterministic-mode"},
     {"initial weights and dropout are keyed by the element, the same under every layout",
      "--use-cpu-initialization --init-model-with-meta-device --te-rng-tracker "
      "--inference-rng-tracker"},
-    {"weights that --load gives are never drawn first; those of a new model are drawn always", "--no-initialization"},
+    {"weights from --load are never initialized first; those of a new model always are", "--no-initialization"},
     {"which operations are fused is decided by the planner",
      "--no-bias-gelu-fusion --no-bias-swiglu-fusion --no-bias-dropout-fusion --no-rope-fusion "
      "--no-persist-layer-norm --disable-jit-fuser --abort-on-unmet-fused-kernel-constraints --mla-down-proj-fusion "
      "--cross-entropy-loss-fusion --cross-entropy-fusion-impl= "
      "--use-fused-weighted-squared-relu --fused-residual-rmsnorm --mlp-chunks-for-training="},
-    {"a GPU replays each step from CUDA graphs always",
+    {"a GPU always replays steps from CUDA graphs",
      "--cuda-graph-impl= --cuda-graph-modules=* --cuda-graph-scope=* --cuda-graph-warmup-steps= --enable-cuda-graph "
      "--external-cuda-graph --optimizer-cuda-graph"},
-    {"--optimizer-cpu-offload moves optimizer state alone, through pinned memory, and the GPU computes with it",
+    {"--optimizer-cpu-offload moves only optimizer state, through pinned memory, and the GPU computes the update",
      "--no-pin-cpu-grads --no-pin-cpu-params --use-torch-optimizer-for-cpu-offload"},
-    {"how much is on its way between two memories at once follows from the plan",
+    {"the plan determines how many transfers run at once",
      "--delay-offload-until-cuda-graph --fine-grained-offloading-max-inflight-offloads="},
-    {"--exp-avg-dtype, --exp-avg-sq-dtype and --main-grads-dtype say by themselves what is kept in which type",
+    {"--exp-avg-dtype, --exp-avg-sq-dtype and --main-grads-dtype need no other flag",
      "--use-precision-aware-optimizer"},
-    {"when gradients and weights are sent follows from the plan and does not change results",
+    {"the plan determines when gradients and weights are sent, which does not change results",
      "--delay-grad-reduce --no-delay-grad-reduce --delay-param-gather --no-align-grad-reduce "
      "--no-align-param-gather --ddp-num-buckets= --ddp-pad-buckets-for-high-nccl-busbw "
      "--overlap-param-gather-with-optimizer-step --use-contiguous-buffers-in-ddp "
      "--no-contiguous-buffers-in-local-ddp --create-all-gather-group --DDP-impl="},
-    {"--tp-comm-overlap chooses by itself what runs beside a product",
+    {"--tp-comm-overlap chooses what overlaps a product",
      "--tp-comm-overlap-cfg= --tp-comm-overlap-rs-dgrad --tp-comm-bootstrap-backend= --no-tp-comm-bulk-dgrad "
      "--no-tp-comm-bulk-wgrad --no-tp-comm-overlap-ag --no-tp-comm-overlap-rs --no-tp-comm-split-ag "
      "--no-tp-comm-split-rs --no-async-tensor-model-parallel-allreduce --no-clone-scatter-output-in-embedding"},
-    {"transfers between stages always overlap with their work",
+    {"transfers between stages always overlap computation",
      "--no-overlap-p2p-communication --overlap-p2p-communication --overlap-p2p-communication-warmup-flush "
      "--no-scatter-gather-tensors-in-pipeline --use-ring-exchange-p2p --pipeline-model-parallel-comm-backend="},
-    {"layers go to stages by their number: --pipeline-model-parallel-layout gives another division",
+    {"layers are divided evenly among stages: --pipeline-model-parallel-layout gives another division",
      "--pp-partition-method="},
-    {"kept activations lie in one arena, and each layer's are computed again by themselves",
+    {"kept activations are in one arena, and each layer is recomputed separately",
      "--contigious-checkpointing --synchronize-each-layer --profile-backward"},
-    {"weight gradients are computed where the schedule has room: --pipeline-schedule zero-bubble",
+    {"--pipeline-schedule zero-bubble delays weight gradients",
      "--defer-embedding-wgrad-compute --wgrad-deferral-limit= --delay-wgrad-compute"},
-    {"the launcher's environment says how ranks find each other, and transfers are chosen here",
+    {"ranks find each other by the launcher's environment, and the program chooses transports",
      "--distributed-backend= --distributed-timeout-seconds-after-init= --disable-gloo-process-groups --local-rank= "
      "--local_rank= --lazy-mpu-init --nccl-communicator-config-path= --high-priority-stream-groups=* --use-sharp "
      "--sharp-enabled-group= --use-nccl-ub --disable-symmetric-registration --symmetric-ar-type="},
     {"the order of ranks is fixed: tensor, context, data, pipeline", "--use-tp-pp-dp-mapping"},
-    {"the optimizer's state is cut over all data-parallel ranks, as one instance",
+    {"the optimizer's state is split over all data-parallel ranks, as one instance",
      "--num-distributed-optimizer-instances="},
-    {"copies of a parameter on tensor-parallel ranks follow from the same sums", "--sync-tp-duplicated-parameters"},
+    {"copies of a parameter on tensor-parallel ranks have the same gradients", "--sync-tp-duplicated-parameters"},
     {"--ckpt-format chooses: native, or torch_dist, which Megatron-LM reads",
      "--use-dist-ckpt --dist-ckpt-format= --dist-ckpt-save-pre-mcore-014"},
-    {"a checkpoint is read by any layout, and must hold all that the model has",
+    {"any layout reads a checkpoint, which must have all of the model's tensors",
      "--ckpt-fully-parallel-load --ckpt-fully-parallel-load-exchange-algo= "
      "--ckpt-fully-parallel-load-per-rank-objects --ckpt-fully-parallel-load-process-group= "
      "--ckpt-fully-parallel-save-process-group= --ckpt-assume-constant-structure "
@@ -89,25 +89,25 @@ constexpr Row kAccepted[] = {
      "--dist-ckpt-strictness= --no-ckpt-load-validate-sharding-integrity --ckpt-drop-redundant-extra-state "
      "--no-stream-ckpt-dequant --no-strict-fsdp-dtensor-load --auto-detect-ckpt-format "
      "--use-mp-args-from-checkpoint-args --ckpt-convert-update-legacy-dist-opt-format --verify-integrity"},
-    {"without --num-layers the model is what --load holds; with it, loading checks that they agree",
+    {"without --num-layers the model is that of --load; with it, loading checks that they agree",
      "--use-checkpoint-args --no-use-tokenizer-model-from-checkpoint-args"},
-    {"SIGTERM, or another --exit-signal, saves and leaves always",
+    {"SIGTERM, or another --exit-signal, always saves and exits",
      "--exit-signal-handler --exit-signal-handler-for-training --exit-signal-handler-for-dataloader "
      "--adlr-autoresume --adlr-autoresume-interval= --kill-switch-path= --trigger-path="},
-    {"--async-save writes by threads of the run itself",
+    {"threads of the run write for --async-save",
      "--async-strategy= --use-persistent-ckpt-worker --non-persistent-local-ckpt-algo= --async-ckpt-cpu-priority= "
      "--async-ckpt-io-priority= --async-ckpt-use-cpu-shm"},
     {"datasets are memory-mapped and their indices are made in one pass",
      "--no-mmap-bin-files --dataloader-fast-cache-load --dataloader-defer-npy-index-mmap "
      "--num-dataset-builder-threads= --valid-num-workers= --mmap-warmup --per-dataset-sequences-path="},
-    {"there is one implementation of each tokenizer, and no code of others is run",
+    {"there is one implementation of each tokenizer, and code from files is never run",
      "--trust-remote-code --tokenizer-hf-no-use-fast --tokenizer-hf-use-fast --legacy-tokenizer --use-gigatoken "
      "--tokenizer-metadata= --tokenizer-hf-include-special-tokens"},
     {"there is no garbage collector and no caching allocator here",
      "--manual-gc --manual-gc-interval= --no-manual-gc-eval --train-sync-interval= --empty-unused-memory-level= "
      "--record-memory-history --memory-snapshot-path="},
-    {"times are taken where ranks are, without waiting for others", "--no-barrier-with-level-1-timing"},
-    {"it is written to TensorBoard always", "--log-batch-size-to-tensorboard --log-learning-rate-to-tensorboard"},
+    {"each rank takes its times without waiting for others", "--no-barrier-with-level-1-timing"},
+    {"it is always written to TensorBoard", "--log-batch-size-to-tensorboard --log-learning-rate-to-tensorboard"},
     {"it is written to TensorBoard all the same",
      "--no-log-learnig-rate-to-tensorboard --no-log-learning-rate-to-tensorboard --no-log-loss-scale-to-tensorboard"},
     {"this is not written to TensorBoard or to the log yet",
@@ -116,18 +116,16 @@ constexpr Row kAccepted[] = {
      "--log-optimizer-states-to-tensorboard"},
     {"TensorBoard files are written event by event, and settings to the log",
      "--tensorboard-queue-size= --config-logger-dir="},
-    {"nothing is sent to other services: --prometheus-port, --wandb-project, --tensorboard-dir and --metrics-file are "
-     "there",
+    {"nothing is sent to other services: use --prometheus-port, --wandb-project, --tensorboard-dir or --metrics-file",
      "--structured-logs --structured-logs-dir= --log-level-replica= --otel-enabled --otel-service-name= "
      "--otel-span-groups= --one-logger-async --one-logger-entity= --one-logger-project= --one-logger-run-name= "
      "--no-one-logger --enable-one-logger --app-tag-run-name= --app-tag-run-version= "
      "--run-workload-inspector-server"},
-    {"there is no port to switch it by: --log-straggler reports with every log line", "--straggler-ctrlr-port="},
+    {"there is no control port: --log-straggler reports with every log line", "--straggler-ctrlr-port="},
     {"nsys records the steps of --profile on all ranks, with a range for each operation",
      "--profile-ranks=* --nvtx-ranges --record-shapes --use-pytorch-profiler --pytorch-profiler-collect-callstack "
      "--pytorch-profiler-collect-chakra --pytorch-profiler-collect-shapes"},
-    {"both are looked at always, and --spike-threshold says what is large",
-     "--check-for-spiky-loss --check-for-large-grads"},
+    {"both are always checked, by --spike-threshold", "--check-for-spiky-loss --check-for-large-grads"},
     {"a rank that fails or hangs ends the run with a line, and a restart resumes from the last checkpoint",
      "--enable-ft-package --calc-ft-timeouts --ft-num-warmup-iters= --inprocess-restart "
      "--inprocess-active-world-size= --inprocess-barrier-timeout= --inprocess-completion-timeout= "
@@ -138,9 +136,9 @@ constexpr Row kAccepted[] = {
      "--flight-recorder-dump-path= --flight-recorder-include-stack-trace --flight-recorder-trace-buffer-size= "
      "--no-flight-recorder-dump-on-timeout --no-flight-recorder-extra-dump-on-exec "
      "--no-flight-recorder-include-only-active --gpu-sniff-test-interval="},
-    {"each rank updates whole matrices in one layout, and a product with itself is a product as others are",
+    {"each rank updates unsplit matrices in one layout, and symmetric products have no special kernel",
      "--muon-use-syrk --no-use-layer-wise-param-layout"},
-    {"positions are not of the kind that it is for", "--mrope-section=*"},
+    {"it is for another kind of positions", "--mrope-section=*"},
     {"it is for serving: training does not read it",
      "--flash-decode --use-legacy-static-engine --max-tokens-to-oom= --enable-chunked-prefill "
      "--disable-chunked-prefill --num-speculative-tokens= --decode-only-cuda-graphs "

@@ -25,7 +25,7 @@ constexpr Feature kOfModel[] = {
      "--moe-routing-trace-capture-hidden-states "
      "--moe-routing-trace-capture-logits --moe-routing-trace-dump-weights --moe-routing-trace-max-training-iters=",
      ""},
-    {"of multi-token prediction only modules of the last layer's kind, trained with all else, are built",
+    {"multi-token prediction has only modules of the last layer's kind, trained with the model",
      "--mtp-standalone --mtp-hsm --freeze-base-for-mtp",
      "--mtp-hybrid-override-pattern= --qad-train-target=", "--mtp-num-layers"},
     {"qk-clip is not built yet", "--qk-clip", "--qk-clip-alpha= --qk-clip-threshold=", ""},
@@ -36,12 +36,11 @@ constexpr Feature kOfModel[] = {
      "--output-logit-dtype= --freeze-all-layers --embedding-weights-in-fp32 "
      "--batch-invariant-mode --enable-gpt-oss",
      "--batch-invariant-backend=", ""},
-    {"of gated activations there are --swiglu, --geglu (by tanh) and --quick-geglu", "--glu-activation=", "", ""},
-    {"one query group is given by --num-query-groups 1", "--attention-head-type=multihead", "", ""},
-    {"biases of some linear layers alone are given by --add-qkv-bias beside --disable-bias-linear",
+    {"the gated activations are --swiglu, --geglu (by tanh) and --quick-geglu", "--glu-activation=", "", ""},
+    {"--num-query-groups 1 gives one query group", "--attention-head-type=multihead", "", ""},
+    {"for biases of only q, k and v give --add-qkv-bias with --disable-bias-linear",
      "--disable-bias-linear-fc --disable-bias-attn-fc", "", ""},
-    {"the base of longer rope is given by --rotary-base, positions are divided by "
-     "--rotary-seq-len-interpolation-factor",
+    {"--rotary-base gives the base of longer rope, --rotary-seq-len-interpolation-factor divides positions",
      "--rotary-scale-factor=1|1.0", "", ""},
     {"positions in two dimensions (ChatGLM) are not built yet", "--position-encoding-2d", "", ""},
     {"windows that differ from layer to layer are not built yet", "--window-attn-skip-freq=", "", ""},
@@ -63,8 +62,8 @@ constexpr Feature kOfModel[] = {
      "--dsa-indexer-topk-freq= --dsa-indexer-use-sparse-loss --dsa-kernel-backend= "
      "--no-dsa-indexer-rotate-activation --no-dsa-indexer-scoring-relu",
      ""},
-    {"an encoder on ranks of its own is --encoder-pipeline-model-parallel-size here, of the decoder's tensor-parallel "
-     "size",
+    {"an encoder on separate ranks is given by --encoder-pipeline-model-parallel-size, with the decoder's "
+     "tensor-parallel size",
      "--encoder-tensor-model-parallel-size=0 --pipeline-model-parallel-split-rank=", "", ""},
     {"this part of retrieval in the model (RETRO) is not built",
      "--retro-attention-gate=1|1.0 --retro-cyclic-train-iters= --retro-no-verify-neighbor-count "

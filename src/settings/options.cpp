@@ -111,7 +111,7 @@ std::string options_help() {
   Options options;
   return "Flags have Megatron's names. Values in [] are the defaults; --config FILE.yaml reads flags from a file "
          "first.\n--recipe NAME[:TASK] begins with a published run's settings (`megalith recipes` lists them), and "
-         "--explain-config prints where each value is from.\n\n" +
+         "--explain-config prints the source of each value.\n\n" +
          config::help_text(config::fields_of(options));
 }
 
@@ -122,7 +122,7 @@ std::string options_page() {
       "# Flags\n\nFlags have Megatron's names and meanings. [] has the default. `--config FILE.yaml` reads them "
       "from "
       "a file (keys without the dashes); the command line overrides it. `--recipe NAME[:TASK]` of training commands "
-      "begins with a published run's settings, and `--explain-config` prints where each value is from.\n\n" +
+      "begins with a published run's settings, and `--explain-config` prints the source of each value.\n\n" +
       config::help_markdown(config::fields_of(options)) + "\n" + compatibility_markdown() + "\n" +
       megatron_flags_markdown();
   return wrap_markdown(page, kColumns);
@@ -171,7 +171,7 @@ std::vector<std::string> differences_from_megatron(const Options& o) {
                   "first one does)",
                   o.train.max_skipped_in_a_row));
   add(precision_of(o).parameters != DType::bf16,
-      "gradients are accumulated in f32 always (there only with --bf16 or on request)");
+      "gradients are always accumulated in f32 (there only with --bf16 or on request)");
   add(o.quantize.is_delayed(),
       "--fp8-recipe delayed moves scales once a step, and first casts a tensor by its own amax (there once a "
       "micro-batch, and by 1)");

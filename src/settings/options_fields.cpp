@@ -221,7 +221,7 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("overlap-param-gather", c.overlap_param_gather,
         "Overlap the all-gather of updated weights with the next forward.");
   f.add("grad-reduce-in-bf16", c.grad_reduce_in_bf16,
-        "Sum gradients over the ranks in bf16, which halves what is sent; each rank's own sums stay f32.")
+        "Sum gradients over the ranks in bf16, which halves the bytes sent; each rank's own sums stay f32.")
       .means("--accumulate-allreduce-grads-in-fp32", "false",
              "Sum gradients over the ranks in f32, as is the default.");
   f.add("ddp-bucket-size", c.ddp_bucket_size,

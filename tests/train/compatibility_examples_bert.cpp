@@ -6,8 +6,8 @@ namespace megalith {
 Examples examples_of_bert() {
   const std::string bert = "--architecture bert ";
   const auto not_built = [](const std::string& flag) { return flag + " is not built for BERT: leave it out"; };
-  const std::string of_decoders = "BERT comes without what is built for decoders alone",
-                    data = "BERT's data and attention come without what is built for decoders alone";
+  const std::string of_decoders = "BERT has no decoder-only features",
+                    data = "BERT's data and attention have no decoder-only features";
   return {{"BERT has learned positions or rope",
            {bert + "--position-embedding-type alibi",
             "--position-embedding-type: BERT has learned_absolute or rope: give one of them"}},

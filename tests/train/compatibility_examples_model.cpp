@@ -41,11 +41,11 @@ Examples examples_of_model() {
             "positions"}},
           {"rotary-percent is more than 0 and at most 1",
            {"--rotary-percent 1.5", "--rotary-percent 1.5 is out of range: more than 0 and at most 1 is wanted"}},
-          {"the rotated part of a head is whole pairs",
+          {"the rotated part of a head has an even size",
            {"--position-embedding-type rope --kv-channels 7",
             "rope rotates pairs, but 7 of the 7 channels of a head are to be rotated: an even number is wanted, "
             "or an odd one with a channel left to make it even; change --kv-channels or --rotary-percent"}},
-          {"the rotated part of a head is whole pairs",
+          {"the rotated part of a head has an even size",
            {"--position-embedding-type rope --rotary-percent 0.01",
             "rope rotates pairs, but 0 of the 16 channels of a head are to be rotated: an even number is wanted, "
             "or an odd one with a channel left to make it even; change --kv-channels or --rotary-percent"}},

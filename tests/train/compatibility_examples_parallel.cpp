@@ -15,7 +15,7 @@ Examples examples_of_parallel() {
         "--tensor-model-parallel-size 9223372036854775807 is out of range: give 1 or more"}},
       {"world-size comes with dry-run",
        {"--world-size 2", "--world-size is for --dry-run: in a run the launcher says how many ranks there are"}},
-      {"a device that is not here comes with dry-run",
+      {"a device that is not present comes with dry-run",
        {"--device h100", "--device h100: want auto, cpu or cuda; only --dry-run plans for a device that is not here"}},
       {"offloaded activations have one backward",
        {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --pipeline-schedule zero-bubble "
@@ -63,31 +63,31 @@ Examples examples_of_parallel() {
         "--num-layers-per-virtual-pipeline-stage 1 --num-layers 4 --global-batch-size 8",
         "--num-layers-per-virtual-pipeline-stage 1 and --num-virtual-stages-per-pipeline-rank 2 say the same: give "
         "one"}},
-      {"stages are drawn or given by numbers",
+      {"stages are given by a layout text or by numbers",
        {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout Et|tL --num-layers "
         "2 "
         "--decoder-last-pipeline-num-layers 1",
         "--pipeline-model-parallel-layout says all about the stages: leave out --decoder-last-pipeline-num-layers"}},
-      {"layers and micro-batches can be shared out over the pipeline",
+      {"layers and micro-batches fit the pipeline",
        {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout Et|tL --num-layers "
         "4",
         "--pipeline-model-parallel-layout 'Et|tL' has 2 layers (t), --num-layers is 4: they must agree"}},
-      {"layers and micro-batches can be shared out over the pipeline",
+      {"layers and micro-batches fit the pipeline",
        {"--pipeline-model-parallel-layout Et|tL --num-layers 2",
         "2 virtual stages a rank need at least 2 pipeline stages, there is 1: raise the pipeline size or take 1 "
         "virtual "
         "stage"}},
-      {"layers and micro-batches can be shared out over the pipeline",
+      {"layers and micro-batches fit the pipeline",
        {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-layers 3",
         "3 layers do not divide by 2 pipeline stages: --pipeline-model-parallel-layout auto shares them out, or take a "
         "multiple, --decoder-first-pipeline-num-layers or --decoder-last-pipeline-num-layers"}},
-      {"layers and micro-batches can be shared out over the pipeline",
+      {"layers and micro-batches fit the pipeline",
        {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-layers 4 --global-batch-size 6 "
         "--num-virtual-stages-per-pipeline-rank 2",
         "3 micro-batches in groups of 2 leave a last group of 1, fewer than the 2 pipeline stages: choose a group "
         "or "
         "batch size that leaves none or at least 2"}},
-      {"layers and micro-batches can be shared out over the pipeline",
+      {"layers and micro-batches fit the pipeline",
        {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-layers 4 --global-batch-size 8 "
         "--num-virtual-stages-per-pipeline-rank 2 --microbatch-group-size-per-virtual-pipeline-stage 5",
         "groups of 5 micro-batches a virtual stage: choose from 2 (pipeline stages) to 4 (micro-batches)"}},
@@ -100,12 +100,12 @@ Examples examples_of_parallel() {
        {"--dry-run --world-size 2 --pipeline-model-parallel-size 2",
         "a step has 1 micro-batch for 2 pipeline stages, so stages wait for most of it: raise --global-batch-size 2 to "
         "16 or more"}},
-      {"flags about ranks that share work come with such ranks",
+      {"flags about ranks that share work come with several ranks",
        {"--tp-comm-overlap", "--tp-comm-overlap has no effect with --tensor-model-parallel-size 1"}},
-      {"flags about ranks that share work come with such ranks",
+      {"flags about ranks that share work come with several ranks",
        {"--virtual-pipeline-model-parallel-size 2",
         "--num-virtual-stages-per-pipeline-rank has no effect with --pipeline-model-parallel-size 1"}},
-      {"flags about ranks that share work come with such ranks",
+      {"flags about ranks that share work come with several ranks",
        {"--overlap-grad-reduce --use-distributed-optimizer",
         "--use-distributed-optimizer, --overlap-grad-reduce: no effect where no ranks share a weight's gradient"}},
       {"overlap-param-gather comes with use-distributed-optimizer",

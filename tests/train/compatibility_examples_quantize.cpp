@@ -34,14 +34,14 @@ Examples examples_of_quantize() {
         "--first-last-layers-bf16 "
         "--num-layers-at-end-in-bf16 0",
         "--first-last-layers-bf16 is not built for a T5, which has two stacks: leave it out"}},
-      {"weights are gathered as codes where that is built",
+      {"fp8-param-gather comes with a layout that supports it",
        {"--use-distributed-optimizer --fp8-param-gather",
         "--fp8-param-gather is of training in fp8: give --fp8-format, or leave it out"}},
-      {"weights are gathered as codes where that is built",
+      {"fp8-param-gather comes with a layout that supports it",
        {"--fp8-format hybrid --bf16 --fp8-param-gather",
         "--fp8-param-gather is of an optimizer that is cut over ranks: give --use-distributed-optimizer, or leave it "
         "out"}},
-      {"weights are gathered as codes where that is built",
+      {"fp8-param-gather comes with a layout that supports it",
        {"--fp8-format e4m3 --fp8-recipe blockwise --bf16 --use-distributed-optimizer --fp8-param-gather",
         "--fp8-param-gather is not built for --fp8-recipe blockwise: give delayed or tensorwise"}},
       {"fp8 and fp4 are for models without experts",
@@ -73,7 +73,7 @@ Examples examples_of_quantize() {
        {"--fp8-format hybrid --fp8-recipe mxfp8",
         "--fp8-format hybrid with --fp8-recipe mxfp8: long runs with gradients in e5m2 diverged (arXiv 2506.08027); "
         "e4m3 did not"}},
-      {"the recipe is computed as a GPU of its kind would",
+      {"the device supports the recipe",
        {"--fp4-format e2m1",
         "--fp4-recipe nvfp4 is emulated: values become codes and back, and are multiplied as such"}},
   };

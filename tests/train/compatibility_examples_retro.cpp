@@ -6,9 +6,9 @@ namespace megalith {
 Examples examples_of_retro() {
   const std::string retro =
       "--architecture retro --retro-add-retriever --num-layers 6 --seq-length 64 --max-position-embeddings 128 ";
-  const char* const plain = "a RETRO has layers of the plain kind";
+  const char* const plain = "a RETRO has standard layers";
   const char* const split = "a RETRO is split by tensor and data parallelism";
-  const char* const fit = "a RETRO's sequence is whole chunks, and some layer attends to neighbours";
+  const char* const fit = "a RETRO's sequence is a multiple of the chunk, and some layer attends to neighbours";
   const char* const ranges = "numbers of chunks, neighbours and layers of a RETRO are within their ranges";
   return {{"flags of retrieval need the architecture retro",
            {"--retro-num-neighbors 3", "--retro-num-neighbors is of pretrain-retro: leave it out"}},

@@ -26,7 +26,7 @@ Examples examples_of_schedule() {
       {"0 <= min-lr <= lr", {"--min-lr 1", "--min-lr 1 is more than --lr 0.001: lower it"}},
       {"0 <= min-lr <= lr", {"--lr -1", "--lr -1 must not be negative"}},
       {"0 <= min-lr <= lr", {"--min-lr -1", "--min-lr -1 must not be negative"}},
-      {"growing batch sizes are given in one way, and make sense",
+      {"growing batch sizes are given in one way, and are valid",
        {"--rampup-batch-size 2 2", "--rampup-batch-size has 2 values: want START INCREMENT SAMPLES"}},
       {"eval-global-batch-size is a multiple of the micro-batch size x data-parallel size",
        {"--eval-global-batch-size 5",
@@ -52,10 +52,10 @@ Examples examples_of_schedule() {
         "--lr-decay-style WSD needs --lr-wsd-decay-iters from 1 to the 10 iters of the decay, not 11"}},
       {"WSD flags come with WSD",
        {"--lr-wsd-decay-iters 5", "--lr-wsd-decay-iters has no effect without --lr-decay-style WSD"}},
-      {"start- and end-weight-decay are given exactly when the weight decay moves",
+      {"start- and end-weight-decay are given exactly when the weight decay changes",
        {"--start-weight-decay 0",
         "--start-weight-decay and --end-weight-decay need --weight-decay-incr-style linear or cosine"}},
-      {"start- and end-weight-decay are given exactly when the weight decay moves",
+      {"start- and end-weight-decay are given exactly when the weight decay changes",
        {"--weight-decay-incr-style cosine --end-weight-decay 1",
         "--weight-decay-incr-style linear and cosine need both --start-weight-decay and --end-weight-decay"}},
       {"weight decay is not negative and does not fall",
@@ -81,7 +81,7 @@ Examples examples_of_schedule() {
       {"optimizer-offload-fraction is from 0 to 1",
        {"--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d --optimizer-offload-fraction 1.5",
         "--optimizer-offload-fraction 1.5 is out of range: from 0 to 1 is wanted"}},
-      {"optimizer-cpu-offload comes with an optimizer of elements",
+      {"optimizer-cpu-offload comes with an element-wise optimizer",
        {"--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d --optimizer muon",
         "--optimizer-cpu-offload updates state in windows, but --optimizer muon needs whole matrices: leave it out, or "
         "use --optimizer adam"}},
@@ -89,7 +89,7 @@ Examples examples_of_schedule() {
        {"--cpu-offload-optimizer",
         "--optimizer-cpu-offload without --overlap-cpu-optimizer-d2h-h2d: on a GPU state goes there and back in turn, "
         "which takes twice as long: add it"}},
-      {"one source of the schedule on resume",
+      {"a resumed schedule has one source",
        {"--override-opt_param-scheduler --use-checkpoint-opt_param-scheduler",
         "--override-opt-param-scheduler and --use-checkpoint-opt-param-scheduler exclude each other: give one"}}};
 }

@@ -148,9 +148,9 @@ TEST(Options, StartUpNotes) {
 
 TEST(Options, RefusedFlagsSayWhy) {
   const auto refused = [](const std::string& flags) { return refusal_of(kSmallRun + flags); };
-  EXPECT_EQ(refused("--mtp-standalone"),
-            "--mtp-standalone: of multi-token prediction only modules of the last layer's kind, trained with all else, "
-            "are built");
+  EXPECT_EQ(
+      refused("--mtp-standalone"),
+      "--mtp-standalone: multi-token prediction has only modules of the last layer's kind, trained with the model");
   EXPECT_EQ(refused("--moe-enable-routing-replay --moe-paged-stash"),
             "--moe-enable-routing-replay, --moe-paged-stash: this part of a mixture of experts is not built yet");
   for (const char* fp8 : {"--fp8 hybrid", "--fp8-hybrid", "--fp8-format hybrid"})
@@ -222,8 +222,8 @@ TEST(Options, TheLineThatIsLeftIsTold) {
     options_of(std::string(kSmallRun) + "--mtp-standalone --batch-size 4");
     FAIL();
   } catch (const Mistakes& e) {
-    EXPECT_EQ(e.lines, std::vector<std::string>{"--mtp-standalone: of multi-token prediction only modules of the last "
-                                                "layer's kind, trained with all else, are built"});
+    EXPECT_EQ(e.lines, std::vector<std::string>{"--mtp-standalone: multi-token prediction has only modules of the last "
+                                                "layer's kind, trained with the model"});
     ASSERT_EQ(e.after.size(), 2u);
     std::string line = std::string("megalith pretrain-gpt ") + kSmallRun + "--micro-batch-size 4";
     EXPECT_EQ(e.after[1], line);
