@@ -94,7 +94,7 @@ CheckpointPlace checkpoint_to_open(const std::string& dir, std::optional<CkptFor
 
 void check_no_checkpoint_around(const std::string& what, const std::string& dir) {
   const auto refuse = [&](const std::string& which) {
-    fail("{}: {} is a checkpoint, and what is saved in one goes with it: choose another", what, which);
+    fail("{}: {} is a checkpoint, and deleting it would delete files saved in it: choose another", what, which);
   };
   if (format_of_one(dir)) refuse("this");
   // Only directories with a checkpoint's name are ever deleted; the tracker file shows that a directory holds

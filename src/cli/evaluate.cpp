@@ -68,7 +68,7 @@ int command_evaluate(int argc, const char* const* argv) {
   const Datasets sets = open_datasets(o, counts);
   check(sets.valid != nullptr, "the validation split is empty: give --split, or --valid-data-path");
   const i64 samples = std::min(counts.valid.value_or(sets.valid->size()), sets.valid->size());
-  check(samples > 0, "--eval-iters {}: want 1 or more, or leave it out to read the whole set", o.train.eval_iters);
+  check(samples > 0, "--eval-iters {}: want 1 or more, or leave it out to read the full set", o.train.eval_iters);
   LoaderConfig config = loader_config(o.data, Split::valid);
   config.type = SamplerType::single, config.end = samples;
   config.micro_batch_size = o.train.micro_batch_size;

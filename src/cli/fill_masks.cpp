@@ -41,7 +41,7 @@ MaskedText tokenize(std::string_view prompt, const Tokenizer& tokenizer) {
     out.masks.push_back(i64(out.tokens.size())), out.tokens.push_back(mask);
     prompt.remove_prefix(end + kMask.size());
   }
-  check(!out.masks.empty(), "--prompt has no {}: write it where you want a token", kMask);
+  check(!out.masks.empty(), "--prompt has no {}: put it where a token is wanted", kMask);
   out.tokens.push_back(needed_token(tokenizer, "[SEP]"));
   return out;
 }

@@ -154,12 +154,11 @@ void list_fields(PlanFlags& c, config::FieldList& f) {
         "16384.")
       .shown_as("N");
   f.add("hardware", c.hardware,
-        "Their kind: a device whose facts the program has, or a file of facts (*.yaml). A,B: both kinds beside each "
-        "other.")
+        "Their kind: a device whose facts the program has, or a file of facts (*.yaml). A,B: compares both kinds.")
       .shown_as("NAME");
   f.add("top", c.top, "Layouts in the table.");
   f.add("memory-headroom", c.memory_headroom, "Fraction of a GPU's memory that a layout must leave free.");
-  f.add("tokens", c.tokens, "Tokens of the whole run, for days, price and energy; 0: 1e12.");
+  f.add("tokens", c.tokens, "Tokens of the run, for days, price and energy; 0: 1e12.");
   f.add("gpu-hour-price", c.gpu_hour_prices,
         "USD of a GPU for an hour; without it no prices. Several: of each kind of --hardware.")
       .also("--price");

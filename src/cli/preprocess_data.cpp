@@ -11,8 +11,8 @@ namespace megalith {
 static void list_fields(PreprocessConfig& c, config::FieldList& f) {
   f.group("Input and output");
   f.add("input", c.input,
-        "Files or patterns: .txt is text, one document a file; others hold one JSON object a line; .gz or .zst behind "
-        "either.");
+        "Files or patterns: .txt is text, one document a file; others have one JSON object a line; .gz or .zst may "
+        "follow.");
   f.add("output-prefix", c.output_prefix, "Writes PREFIX_KEY_document.bin and .idx.").shown_as("PREFIX");
   f.add("json-keys", c.json_keys, "Members of each JSON object to tokenize.");
   f.add("append-eod", c.append_eod, "End every document with the end-of-document token.");

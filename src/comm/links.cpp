@@ -104,8 +104,7 @@ void Links::take(int from, const DataHeader& h, const std::byte* bytes) {
 
 void Links::match(int from, const Posted& posted, const DataHeader& h, const std::byte* bytes) {
   Peer& peer = *peers_[size_t(from)];
-  check(h.bytes == posted.bytes, "exchange: rank {} sent {} bytes where {} were expected of it", from, h.bytes,
-        posted.bytes);
+  check(h.bytes == posted.bytes, "exchange: rank {} sent {} bytes instead of {}", from, h.bytes, posted.bytes);
   if (h.kind == DataHeader::whole) {
     std::memcpy(posted.data, bytes, posted.bytes);
     return finish(posted.ticket, from);

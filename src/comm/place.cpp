@@ -24,7 +24,7 @@ struct Variables {
     const std::string_view text = env(name);
     const auto value = parse_count(text);
     check(value && *value <= largest,
-          "{}={} is no whole number from 0 to {}: give the rank or count that the launcher means", name, text, largest);
+          "{}={} is not an integer from 0 to {}: give the rank or count that the launcher means", name, text, largest);
     return *value;
   }
   int number_or(const char* name, int otherwise) const { return has(name) ? int(number(name)) : otherwise; }
@@ -127,9 +127,8 @@ std::optional<Place> from_srun(const Variables& v) {
 
 void check_agrees(const Place& mpi, const Variables& v, const char* rank, const char* size) {
   check(v.number("RANK") == mpi.rank && v.number("WORLD_SIZE") == mpi.size,
-        "two launchers contradict each other: {}={} of {}={}, but RANK={} of WORLD_SIZE={}: unset those that are not "
-        "meant",
-        rank, mpi.rank, size, mpi.size, v.env("RANK"), v.env("WORLD_SIZE"));
+        "two launchers disagree: {}={} of {}={}, but RANK={} of WORLD_SIZE={}: unset the wrong ones", rank, mpi.rank,
+        size, mpi.size, v.env("RANK"), v.env("WORLD_SIZE"));
 }
 
 }  // namespace

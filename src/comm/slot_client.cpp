@@ -41,7 +41,7 @@ void SlotLink::read(int file, i64 at, std::span<std::byte> out) {
     const auto part = out.first(std::min(out.size(), size_t(kMostSlotBytes)));
     const SlotAnswer a = ask({.kind = SlotRequest::read, .file = file, .at = at, .bytes = i64(part.size())});
     check(a.bytes == i64(part.size()) && receive_all(socket_, part, kSlotSeconds) && sum_of(part) == a.sum,
-          "what the agent at {} sent of a snapshot is not what it holds", to_);
+          "the agent at {} sent other bytes than its snapshot has", to_);
     out = out.subspan(part.size()), at += i64(part.size());
   }
 }

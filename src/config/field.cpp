@@ -25,8 +25,8 @@ T parse_whole(std::string_view text, std::string_view where) {
   const std::string plain = plain_number(text);
   const char* last = plain.data() + plain.size();
   const auto [end, code] = std::from_chars(plain.data(), last, value);
-  check(code != std::errc::result_out_of_range, "{}: '{}' is too large: a whole number of at most {} bits is wanted",
-        where, text, 8 * sizeof(T));
+  check(code != std::errc::result_out_of_range, "{}: '{}' is too large: give an integer of at most {} bits", where,
+        text, 8 * sizeof(T));
   check(code == std::errc() && end == last, "{}: '{}' is not a whole number, such as 12", where, text);
   return value;
 }

@@ -19,7 +19,7 @@ bool has_typographic_quotes(std::string_view word) {
 
 std::string odd_word(std::string_view word) {
   if (!word.empty() && word.find_first_not_of(" \t\n\\") == std::string_view::npos)
-    return "a blank stands behind a \\ at the end of a line of the script, or before a flag: remove it";
+    return "a blank follows a \\ at the end of a line of the script, or precedes a flag: remove it";
   std::string_view name = word;
   for (const std::string_view dash : {"\xE2\x80\x93", "\xE2\x80\x94", "\xE2\x88\x92", "\xE2\x80\x91", "-"})
     while (name.starts_with(dash)) name.remove_prefix(dash.size());

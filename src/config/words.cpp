@@ -108,7 +108,7 @@ class Words {
 
   std::string one_value() {
     if (attached_ && attached_->empty() && at_ < words_.size() && !is_flag(words_[at_]))
-      fail("{}= has no value, and '{}' follows: no blank behind the =", last_, following()[0]);
+      fail("{}= has no value, and '{}' follows: write no blank after the =", last_, following()[0]);
     if (attached_) return *attached_;
     check(at_ < words_.size() && !is_flag(words_[at_]), "{} wants a value{}", last_,
           at_ < words_.size() ? ", and " + words_[at_] + " follows" : "");

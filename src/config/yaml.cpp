@@ -121,7 +121,7 @@ Source read_yaml(const std::string& path, const FlagIndex& index) {
   } catch (const YAML::Exception& error) {
     fail("{} line {}: not valid YAML: {}", path, error.mark.line + 1, error.msg);
   }
-  check(root.IsNull() || root.IsMap(), "{}: a map of flags is wanted, such as `num-layers: 12`", path);
+  check(root.IsNull() || root.IsMap(), "{}: give a map of flags, for example `num-layers: 12`", path);
   std::vector<std::string> keys;
   for (const auto& item : root)
     if (item.first.IsScalar()) keys.push_back(item.first.Scalar());

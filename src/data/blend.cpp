@@ -65,7 +65,7 @@ Blend parse_blend(const std::vector<std::string>& given, const std::string& flag
   for (std::size_t i = 0; i < n; i += 2) numbers += number(strip(items[i])).has_value();
   const bool pairs = n % 2 == 0 && n > 0 && numbers == n / 2;
   check(n % 2 == 1 || numbers == 0 || pairs,
-        "{} has weights for {} of {} pairs: give WEIGHT PREFIX for every dataset, or prefixes alone", flag, numbers,
+        "{} has weights for {} of {} pairs: give WEIGHT PREFIX for every dataset, or only prefixes", flag, numbers,
         n / 2);
   for (std::size_t i = 0; i < n; ++i) {
     if (pairs && i % 2 == 0)

@@ -238,7 +238,7 @@ std::vector<std::shared_ptr<const Dataset>> build_each_valid(const DataConfig& c
   const bool own = config.has_own_paths();
   const Blend blend = parse_blend(own ? config.valid_data_path : config.data_path, "--multiple-validation-sets");
   check(blend.weights.empty() && blend.left_out.empty(),
-        "--multiple-validation-sets evaluates each dataset by itself: leave out the weights of the validation data");
+        "--multiple-validation-sets evaluates each dataset separately: leave out the weights of the validation data");
   check(config.validation_set_names.empty() || config.validation_set_names.size() == blend.prefixes.size(),
         "--validation-set-names has {} names for {} validation datasets: give one for each",
         config.validation_set_names.size(), blend.prefixes.size());

@@ -53,7 +53,7 @@ void check_is_dataset(const std::string& prefix) {
             prefix.find_first_of("0123456789") == std::string::npos,
         "{} is a weight where a dataset is wanted: give a weight before each, as 0.3 A 0.7 B, or before none", prefix);
   check(prefix.find(',') == std::string::npos && !prefix.starts_with('['),
-        "{} is not there: a list goes apart by blanks, as 0.3 A 0.7 B", prefix);
+        "{} is not there: blanks separate a list: 0.3 A 0.7 B", prefix);
   if (fs::is_directory(prefix, error)) {
     const std::vector<std::string> there = datasets_below(prefix);
     check(there.empty(), "{} is a folder: name a dataset in it, {}", prefix, there.empty() ? "" : there[0]);

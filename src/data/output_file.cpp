@@ -49,8 +49,7 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::fail_write(int error) const {
-  fail("cannot write {}: {}: nothing was left behind; free space or choose another folder", partial_,
-       std::strerror(error));
+  fail("cannot write {}: {}: no file was left; free space or choose another folder", partial_, std::strerror(error));
 }
 
 void OutputFile::write(const void* data, std::size_t bytes) {

@@ -4,7 +4,7 @@
 
 namespace megalith {
 
-void no_grad(std::string_view op) { fail("[{}] has no gradient: nothing that wants one may depend on it", op); }
+void no_grad(std::string_view op) { fail("[{}] has no gradient: no value that needs a gradient may depend on it", op); }
 
 // In a map, because optimizer state has thousands of leaves, and each is looked up first.
 Value Builder::find_leaf(const std::string& name) {

@@ -52,7 +52,8 @@ class FlipFault final : public PlantedFault {
     replay_ = fault_.value("replay"), is_behind_ = !behind.empty();
     check(!is_behind_ || (behind == "update" && !is_gradient_),
           "--inject {}: behind={}: want behind=update, of a weight or a moment", fault_.text, behind);
-    check(replay_.empty() || is_gradient_, "--inject {}: replays make gradients alone: leave replay= out", fault_.text);
+    check(replay_.empty() || is_gradient_, "--inject {}: replays compute only gradients: leave replay= out",
+          fault_.text);
     check(replay_.empty() || site_.plan.find_program("micro-batch"),
           "--inject {}: not in a pipeline: leave replay= out", fault_.text);
     if ((is_gradient_ && replay_.empty()) || is_behind_) find_writers();
@@ -80,7 +81,7 @@ class FlipFault final : public PlantedFault {
         const bool writes = leaf >= 0 && site_.plan.leaves[size_t(leaf)].name == leaf_->name;
         if (writes && (is_behind_ || p.instructions[i].phase != Phase::update)) last_writer_ = int(i);
       }
-    check(last_writer_ >= 0, "--inject {}: nothing writes {} by itself: name another leaf", fault_.text, leaf_->name);
+    check(last_writer_ >= 0, "--inject {}: no op writes only {}: name another leaf", fault_.text, leaf_->name);
   }
   void flip() const {
     std::byte byte{};

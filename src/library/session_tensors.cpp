@@ -115,7 +115,8 @@ void TrainingSession::write(const std::string& name, std::span<const float> valu
 // The leaf has a sum over the tokens of the step. Padding of the vocabulary comes after the true rows.
 const Leaf& TrainingSession::gradient_of(const WholeTensor& t) const {
   const std::string& name = t.name;
-  check(ranks_->size() == 1, "the gradient of {}: this session has {} ranks, and gradients are read of one alone", name,
+  check(ranks_->size() == 1,
+        "the gradient of {}: this session has {} ranks, but gradients can be read only with one rank", name,
         ranks_->size());
   check(t.is_weight && t.is_trained, "tensor {} has no gradient: only weights that are trained have", name);
   check(has_gradients_, "there is no gradient of {} yet: it is that of the last step of this session", name);
@@ -144,8 +145,8 @@ void TrainingSession::read_gradient(const std::string& name, std::span<float> ou
 
 TrainingSession::View TrainingSession::view(const std::string& name) const {
   const WholeTensor& t = tensor(name);
-  check(ranks_->size() == 1, "a view of {}: this session has {} ranks, and views are of one alone: read the tensor",
-        name, ranks_->size());
+  check(ranks_->size() == 1, "a view of {}: this session has {} ranks, but views need one rank: read the tensor", name,
+        ranks_->size());
   check_f32(t);
   const std::vector<StatePiece> pieces = model_->pieces(*held(name));
   check(pieces.size() == 1 && pieces[0].shape == t.shape, "a view of {}: it is not one block: read it", name);

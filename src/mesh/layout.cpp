@@ -119,7 +119,7 @@ std::vector<Run> index_runs(const Mesh& mesh, const Shape& shape, const Layout& 
     const SplitOver s = list.split_from(i);
     i += size_t(s.axes.size());
     if (s.order == Order::ragged)
-      fail("dim {} of {} is ragged over {}: a rank's indices along it are known from data alone", dim, to_string(shape),
+      fail("dim {} of {} is ragged over {}: a rank's indices along it depend on the data", dim, to_string(shape),
            to_string(s.axes, mesh.used()));
     const i64 n = mesh.n(s.axes), k = (mesh.place(coord, s.axes) + n - s.rotated) % n;
     if (s.order == Order::block || n == 1) {

@@ -47,8 +47,10 @@ void check_whole(const Mesh& mesh, const AxisList& dim, AxisSet axes, int number
     const AxisSet used = mesh.used(s.axes);
     const bool bound = s.order == Order::zigzag || s.rotated != 0;
     if (bound && used.meets(axes) && !axes.has(used))
-      fail("dim {} split as {}: {} is a part of a split in zigzag order or rotated, so it cannot leave or come alone",
-           number, text(), to_string(axes));
+      fail(
+          "dim {} split as {}: {} is a part of a split in zigzag order or rotated, so it cannot be removed or added "
+          "separately",
+          number, text(), to_string(axes));
   }
 }
 
@@ -72,7 +74,7 @@ AxisUse leave(const Mesh& mesh, AxisList& dim, AxisSet axes, int number) {
     const bool leaves = axes.has(use.axis), fits = leaves ? leaving.empty() || use.axis > last.axis
                                                           : leaving.empty() || may_pass(mesh, axes, leaving, use.axis);
     if (!fits)
-      fail("dim {} is split as {}: {} is not innermost, so it cannot leave alone", number,
+      fail("dim {} is split as {}: {} is not innermost, so it cannot be removed separately", number,
            to_string(Layout{{dim}, {}, {}, {}}), to_string(axes));
     if (leaves)
       leaving.insert(use.axis), last = use;

@@ -103,7 +103,7 @@ Outcome outcome(const LayoutRule& rule, const std::vector<std::string>& names, c
   if (!cuts.empty()) {
     if (cuts.size() > 1) refuse("split along two dims at once: gather one");
     const char c = *cuts.begin();
-    if (contains(rule.whole, c)) refuse(fmt::format("{} must be whole: gather it", c));
+    if (contains(rule.whole, c)) refuse(fmt::format("{} must not be split: gather it", c));
     for (size_t i = 0; i < ins.size(); ++i)
       if (!free[i] && !contains(names[i], c) && states[i] != kCopy)
         refuse(fmt::format("input {} has no {} and must be Copy", i, c));

@@ -15,7 +15,7 @@ void list_fields(RetroModelConfig& c, config::FieldList& f) {
   f.add("retro-add-retriever", c.add_retriever,
         "Attend to the neighbours of --retro-project-dir. Without this flag a GPT trains on the same samples.");
   f.add("retro-chunk-length", c.chunk_length,
-        "Tokens of a chunk. Each chunk has its own neighbours. Not in Megatron, where the project has it.")
+        "Tokens of a chunk. Each chunk has its own neighbours. Megatron stores it in the project instead.")
       .also("--retro-gpt-chunk-length");
   f.add("retro-num-neighbors", c.num_neighbors, "Neighbours of a chunk that the model reads.");
   f.add("retro-num-retrieved-chunks", c.num_retrieved_chunks,

@@ -30,9 +30,8 @@ std::string throughput_line(const Options& o, const Backend& backend) {
            : fmt::format("no MFU: the dense peak of {} in {} is unknown", backend.device_name(), name_of(dtype));
   const ModelSize size = size_of(*step_spec(o).model);
   return fmt::format(
-      "throughput: model flops with attention at half of its square, as causal kernels compute it (the whole square "
-      "would "
-      "be {:.1f} % more); {}",
+      "throughput: model flops with attention at half of its square, which causal kernels compute (the full square "
+      "would be {:.1f} % more); {}",
       100 * size.attention_flops / size.flops(), mfu);
 }
 

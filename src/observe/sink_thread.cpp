@@ -107,8 +107,8 @@ void SinkThread::post(Tell tell, bool wakes) {
     const auto has_room = [&] { return s.queue.size() < s.limits.most; };
     if (!has_room() && (s.is_stuck || !s.wait_until(lock, s.limits.patience, has_room))) {
       if (!std::exchange(s.is_stuck, true))
-        log::warn("{}: it took nothing for {:g} seconds: records are dropped until it does; the run continues", s.what,
-                  s.limits.patience);
+        log::warn("{}: it accepted no record for {:g} seconds: records are dropped until it does; the run continues",
+                  s.what, s.limits.patience);
       ++s.dropped;
       return;
     }
@@ -138,7 +138,7 @@ bool SinkThread::end() {
     s.tell_dropped();
     s.ends = true, s.is_left = !is_flushed;
     if (s.is_left)
-      log::warn("{}: it took nothing for {:g} seconds: {} records are lost", s.what, s.limits.last_patience,
+      log::warn("{}: it accepted no record for {:g} seconds: {} records are lost", s.what, s.limits.last_patience,
                 i64(s.queue.size()) + s.is_busy);
   }
   s.filled.notify_one();

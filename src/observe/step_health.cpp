@@ -22,8 +22,7 @@ void StepHealth::look(i64 iteration, const StepResult& r, const std::string& cau
 void StepHealth::check_hope(i64 iteration, const StepResult& r, const std::string& cause) const {
   check(std::isfinite(model_.squares()),
         "iteration {}: weights are not finite (NaN or infinite), so no step can count{}: the run ends and nothing more "
-        "is "
-        "saved; go on from an earlier checkpoint, with a lower --lr",
+        "is saved; resume from an earlier checkpoint, with a lower --lr",
         iteration, cause);
   check(
       skipped_in_a_row_ < t_.max_skipped_in_a_row,

@@ -31,7 +31,7 @@ std::vector<Type> DelayedScale::infer(const InferArgs& a) const {
   for (const Type& t : a.ins)
     check(a.mesh.used(t.layout.max).empty() && a.mesh.used(t.layout.partial).empty() &&
               std::ranges::all_of(t.layout.dims, [&](const AxisList& d) { return a.mesh.n(d.axes()) == 1; }),
-          "the state of scales is made of {}, which ranks do not have alike", to_string(t));
+          "the scales' state comes from {}, which differs between ranks", to_string(t));
   return {a.ins.begin(), a.ins.begin() + layers};
 }
 

@@ -33,7 +33,7 @@ Type rows_as_letters(const Type& rows, i64 e) {
   Type out = without_dims(rows);
   AxisList n, of_experts;
   for (const AxisUse& use : rows.layout.dims.at(0)) {
-    check(use.order == Order::ragged, "rows of experts are split in an order of their own");
+    check(use.order == Order::ragged, "rows of experts are split by expert");
     (groups::expert.has(use.axis) ? of_experts : n).push_back(use);
   }
   for (AxisUse& use : of_experts) use.order = Order::block;

@@ -4,7 +4,7 @@ namespace megalith {
 
 void RouteSpec::check_experts(i64 experts) const {
   check(topk >= 1 && topk <= experts, "a token chooses {} of {} experts: want 1 to {}", topk, experts, experts);
-  check(!(bias && by), "the choice has a bias and scores of its own: want one of them");
+  check(!(bias && by), "the choice has both a bias and separate scores: want one of them");
   if (groups == 0) return;
   check(experts % groups == 0, "{} experts in {} groups: want groups of one size", experts, groups);
   const i64 each = experts / groups;

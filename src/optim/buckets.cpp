@@ -108,11 +108,11 @@ std::vector<Bucket> make_buckets(const Mesh& mesh, const std::vector<Parameter>&
     Bucket& bucket = buckets[o.bucket];
     bucket.members.push_back(i), bucket.places.push_back(o.n);
     const i64 elements = local_type(mesh, p.type).elements();
-    check(
-        !bucket.stacked || elements % kAlignment == 0,
-        "--use-distributed-optimizer: {} must stay whole for its optimizer, but has {} elements on a rank, which is no "
-        "multiple of {}: leave the flag out",
-        p.name, elements, kAlignment);
+    check(!bucket.stacked || elements % kAlignment == 0,
+          "--use-distributed-optimizer: {} must not be split for its optimizer, but has {} elements on a rank, which "
+          "is no "
+          "multiple of {}: leave the flag out",
+          p.name, elements, kAlignment);
     o.n += elements;
     if (!bucket.stacked) o.n = rounded_up(o.n, kStep);
     if (o.n < size || (bucket.stacked && i64(bucket.members.size()) % mesh.n(k.reduced) != 0)) continue;

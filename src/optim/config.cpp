@@ -14,7 +14,7 @@ void list_learning_rate(OptimizerConfig& c, config::FieldList& f) {
   f.add("decoupled-min-lr", c.decoupled_min_lr, "Their learning rate after the decay; default: --min-lr.");
   f.add("lr-decay-style", c.lr_decay_style, {"constant", "linear", "cosine", "inverse-square-root", "WSD"},
         "Shape of the decay.");
-  f.add("lr-decay-iters", c.lr_decay_iters, "Iterations to decay over; 0: the whole run.");
+  f.add("lr-decay-iters", c.lr_decay_iters, "Iterations to decay over; 0: the full run.");
   f.add("lr-decay-samples", c.lr_decay_samples, "The same in samples, for runs by --train-samples.");
   f.add("lr-warmup-iters", c.lr_warmup_iters, "Iterations of linear warm-up.");
   f.add("lr-warmup-samples", c.lr_warmup_samples, "The same in samples, for runs by --train-samples.");

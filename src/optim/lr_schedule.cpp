@@ -70,7 +70,7 @@ static double warmup_samples(const LrFlags& f, double decay_samples, double unit
         "the learning rate's warmup is {} iterations, {} samples: give 0 or more", f.warmup_iters, f.warmup_samples);
   if (!f.warmup_fraction) return f.warmup_iters > 0 ? double(f.warmup_iters) * unit : double(f.warmup_samples);
   check(f.warmup_iters == 0 && f.warmup_samples == 0,
-        "--lr-warmup-fraction {} is given beside a warmup of {} iterations, {} samples: give one of them",
+        "--lr-warmup-fraction {} is given with a warmup of {} iterations, {} samples: give one of them",
         *f.warmup_fraction, f.warmup_iters, f.warmup_samples);
   check(*f.warmup_fraction >= 0 && *f.warmup_fraction < 1,
         "--lr-warmup-fraction is {}: give a number from 0 to below 1", *f.warmup_fraction);

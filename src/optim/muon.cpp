@@ -160,9 +160,9 @@ class Muon final : public Optimizer {
       }
     };
     for_splits([&](AxisSet axes, int) {
-      check(
-          mode_ != TensorMode::blockwise || b.mesh().n(axes) == 1,
-          "--muon-tp-mode blockwise, which takes each rank's part of a matrix by itself, is not built: use duplicated");
+      check(mode_ != TensorMode::blockwise || b.mesh().n(axes) == 1,
+            "--muon-tp-mode blockwise, which treats each rank's part of a matrix separately, is not built: use "
+            "duplicated");
       m = b.relayout(m, axes, kSame);
     });
     const Matrix matrix = matrix_of(t.like);

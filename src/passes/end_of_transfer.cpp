@@ -29,7 +29,7 @@ void end_before_reader(Graph& g, Value begun) {
   const size_t maker = size_t(g.info(begun).node);
   const auto reads = [&](const Node& n) { return std::ranges::count(n.ins, begun) > 0; };
   const auto first = std::ranges::find_if(nodes.begin() + i64(maker) + 1, nodes.end(), reads);
-  check(first != nodes.end(), "nobody reads what is gathered for experts");
+  check(first != nodes.end(), "no node reads the rows gathered for experts");
   const Value done{int(g.values.size())};
   g.values.push_back(ValueInfo(g.info(begun)));
   const Node& transfer = nodes[maker];

@@ -67,7 +67,7 @@ class Gathering {
         if (const auto* cast = n.op.get_if<Quantize>())
           take_cast(weights_[it->second], n, *cast);
         else
-          check(n.op.get_if<Amax>(), "--fp8-param-gather: values of {} are read by {}, and ranks have its codes alone",
+          check(n.op.get_if<Amax>(), "--fp8-param-gather: values of {} are read by {}, but ranks have only its codes",
                 g_.info(in).name, n.op.name());
         drop_[i] = true;
       }

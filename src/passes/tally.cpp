@@ -28,7 +28,7 @@ Value same_everywhere(Builder& b, Value v) {
 
 const TallyPlace& TallyPlaces::of(const std::string& name) const {
   const auto it = std::ranges::find(*this, name, &TallyPlace::name);
-  check(it != end(), "{} is not among what the model tallies: list it in tallies()", name);
+  check(it != end(), "{} is not a tally of the model: list it in tallies()", name);
   return *it;
 }
 

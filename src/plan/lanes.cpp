@@ -38,7 +38,7 @@ std::vector<std::vector<InstructionPlace>> origins_of_waits(const Plan& plan) {
         const size_t moved = size_t(in.ins[0]);
         const InstructionPlace from = producer[moved] ? producer[moved] : into[p.buffers[moved].leaf];
         check(from && plan.programs[size_t(from.program)].instructions[size_t(from.instruction)].op.lane(),
-              "program {}: a wait for what no lane does: {}", p.name, to_string(in.origin));
+              "program {}: a wait for a transfer that is on no lane: {}", p.name, to_string(in.origin));
         not_ended.erase({from.program, from.instruction});
         out.back()[size_t(i)] = from;
       }

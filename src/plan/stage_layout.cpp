@@ -125,7 +125,7 @@ std::vector<i64> stages_of_layout(std::string_view text, const DrawnLayers& mode
   for (i64 r = 1; r + 1 < ranks; ++r) {
     i64 held = 0;
     for (i64 v = r; v < stages; v += ranks) held += out[size_t(v)];
-    check(held > 0, "{} '{}': pipeline rank {} would hold nothing: draw a t into one of its stages", kFlag, text, r);
+    check(held > 0, "{} '{}': pipeline rank {} would have no layer: add a t to one of its stages", kFlag, text, r);
   }
   return out;
 }

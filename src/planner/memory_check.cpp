@@ -110,7 +110,7 @@ void check_sizes(const Options& o, const Backend& backend) {
   const double ranks = double(o.parallel.tensor_model_parallel_size * o.parallel.stages());
   const double state = surely_held(o, backend, size), have = double(backend.available_bytes());
   check(state <= have,
-        "weights, gradients and optimizer state alone need {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch "
+        "weights, gradients and optimizer state need {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch "
         "size fits: use a smaller model",
         state / (1 << 20), memory_of(backend), have / (1 << 20));
   const double kept = surely_kept(o, size) * double(size_of(precision_of(o).activations)) /

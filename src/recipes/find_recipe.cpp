@@ -43,7 +43,7 @@ Recipe find_recipe(const std::string& name) {
   for (const RecipeText& t : texts_of_recipes())
     if (t.name == plain)
       return parse_recipe(t.text, "recipe " + plain, colon == name.npos ? "" : name.substr(colon + 1));
-  fail("--recipe {}: there is no such recipe: the nearest are {} (`megalith recipes` lists all)", escape_controls(name),
+  fail("--recipe {}: unknown recipe: the nearest are {} (`megalith recipes` lists all)", escape_controls(name),
        fmt::join(nearest(plain), ", "));
 }
 

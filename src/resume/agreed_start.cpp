@@ -48,7 +48,7 @@ RunStart agreed_start(const Options& options, Ranks& ranks, std::optional<i64> n
                     name_of_iteration(*highest), lowest - found.begin(), name_of_iteration(*lowest));
     // Some formats have one checkpoint per directory, or name only one. Then ranks cannot use an older one.
     const bool can_go_back = *lowest >= 0 && (!no_later_than || *highest <= *no_later_than);
-    check(can_go_back, "{}: give all hosts the same directory, or whole copies of it", what);
+    check(can_go_back, "{}: give all hosts the same directory, or complete copies of it", what);
     const std::string& told = all[size_t(lowest - found.begin())];
     const std::string why = told.substr(told.find(' ') + 1);
     log::warn("{}{}: all ranks load {}", what, why.empty() ? "" : fmt::format(" ({})", why), *lowest);

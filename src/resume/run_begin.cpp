@@ -90,8 +90,8 @@ RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelS
     if (problem.empty()) break;
     const TrainConfig& t = options.train;
     const bool is_non_persistent = start.is_non_persistent();
-    check(is_non_persistent || t.ckpt_step == 0, "[load] {}; leave out --ckpt-step to load the newest whole checkpoint",
-          problem);
+    check(is_non_persistent || t.ckpt_step == 0,
+          "[load] {}; leave out --ckpt-step to load the newest complete checkpoint", problem);
     log::warn("[load] {}; looking for an older one", problem);
     model.forget_moments();  // some are read already, and the next attempt may find no checkpoint
     (is_non_persistent ? known.non_persistent : known.checkpoint) = start.iteration();

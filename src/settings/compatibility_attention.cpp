@@ -109,8 +109,9 @@ std::string latent_positions(const Options& o) {
   if (m.mla.qk_pos_emb_head_dim % 2 != 0)
     return fmt::format("--qk-pos-emb-head-dim {} is odd: pairs turn, give an even one", m.mla.qk_pos_emb_head_dim);
   if (m.rotary_percent != 1)
-    return fmt::format("--rotary-percent {} with --multi-latent-attention: --qk-pos-emb-head-dim says what turns",
-                       m.rotary_percent);
+    return fmt::format(
+        "--rotary-percent {} with --multi-latent-attention: --qk-pos-emb-head-dim gives the rotated dims",
+        m.rotary_percent);
   if (m.rotary_interleaved)
     return "--rotary-interleaved with --multi-latent-attention: its pairs are neighbours always, leave it out";
   return {};
@@ -120,7 +121,7 @@ std::string latent_groups(const Options& o) {
   const ModelConfig& m = o.model;
   if (!m.mla.on() || m.num_query_groups == 0 || m.num_query_groups == m.num_attention_heads) return {};
   return fmt::format(
-      "--num-query-groups {} with --multi-latent-attention: each of the {} heads has keys of its own, leave it (and "
+      "--num-query-groups {} with --multi-latent-attention: each of the {} heads has separate keys, leave it (and "
       "--group-query-attention) out",
       m.num_query_groups, m.num_attention_heads);
 }

@@ -50,7 +50,7 @@ std::string validation_sets(const Options& o) {
 std::string skipped_training(const Options& o) {
   const TrainConfig& t = o.train;
   if (!t.skip_train) return {};
-  if (t.load.empty()) return "--skip-train evaluates what --load holds: give --load DIR";
+  if (t.load.empty()) return "--skip-train evaluates the model of --load: give --load DIR";
   if (!t.evaluates()) return "--skip-train with --eval-iters 0 does nothing: give --eval-iters or --full-validation";
   return {};
 }

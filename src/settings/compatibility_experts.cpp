@@ -27,7 +27,7 @@ std::string one_expert_learns(const Options& o) {
   if (!is_mixture(o) || sinkhorn || m.router_topk > 1 || m.router_pre_softmax ||
       m.router_score_function != RouterScore::softmax)
     return {};
-  return "--moe-router-topk 1 gives each expert the weight 1, and the router learns nothing: add "
+  return "--moe-router-topk 1 gives each expert the weight 1, so the router has no gradient: add "
          "--moe-router-pre-softmax";
 }
 

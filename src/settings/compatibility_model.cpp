@@ -91,7 +91,7 @@ std::string shared_norm(const Options& o) {
 
 std::string norms_of_outputs(const Options& o) {
   if (!o.model.norm_block_output || !o.model.parallel_residual) return {};
-  return "--norm-block-output and --parallel-residual contradict each other: norms stand behind each block, or before "
+  return "--norm-block-output and --parallel-residual contradict each other: norms are after each block, or before "
          "both";
 }
 

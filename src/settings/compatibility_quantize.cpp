@@ -50,8 +50,8 @@ std::string delayed_for_all_layers(const Options& o) {
 std::string delayed_without_loss_scale(const Options& o) {
   if (!o.quantize.is_delayed() || (!o.train.fp16 && o.optimizer.loss_scale == 0)) return {};
   return fmt::format(
-      "--fp8-recipe delayed is not built for {}: its history would be of gradients times a scale that moves: give "
-      "--fp8-recipe tensorwise, or --bf16 alone",
+      "--fp8-recipe delayed is not built for {}: its history would be of gradients times a changing scale: give "
+      "--fp8-recipe tensorwise, or only --bf16",
       o.train.fp16 ? "--fp16" : "--loss-scale");
 }
 
@@ -71,8 +71,7 @@ std::string groups_for_all(const Options& o) {
   if (!o.quantize.on() || o.model.mla.on() || groups <= 0 || tp <= groups) return {};
   return fmt::format(
       "{} is not built for --tensor-model-parallel-size {} above --num-query-groups {}, where gradients of keys are "
-      "sums "
-      "of ranks: give at most {}",
+      "sums over ranks: give at most {}",
       format_flag(o), tp, groups, groups);
 }
 
@@ -138,7 +137,7 @@ std::string mx_in_e4m3(const Options& o) {
 std::string emulated(const Options& o) {
   const bool mx = in_fp8(o) && o.quantize.recipe == Recipe::mxfp8;
   if (!mx && !o.quantize.is_fp4()) return {};
-  return fmt::format("{} is emulated: values become codes and back, and are multiplied as such",
+  return fmt::format("{} is emulated: values are rounded to codes and multiplied in their own type",
                      mx ? "--fp8-recipe mxfp8" : "--fp4-recipe nvfp4");
 }
 

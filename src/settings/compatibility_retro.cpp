@@ -93,7 +93,7 @@ std::string layouts_of_retro(const Options& o) {
           "{} is not built for a RETRO: leave it out, and split by --tensor-model-parallel-size and data parallelism",
           flag);
   if (o.train.ckpt_format != SaveFormat::native)
-    return "--ckpt-format: a RETRO is saved in the native format alone: leave it out";
+    return "--ckpt-format: a RETRO is saved only in the native format: leave it out";
   return {};
 }
 

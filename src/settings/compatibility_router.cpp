@@ -61,7 +61,8 @@ std::string router_numbers(const Options& o) {
 std::string bias_has_scores(const Options& o) {
   const MoeConfig& m = o.model.moe;
   if (!has_router(o) || !m.router_enable_expert_bias || m.router_score_function != RouterScore::softmax) return {};
-  return "--moe-router-enable-expert-bias is for scores of each expert alone: add --moe-router-score-function sigmoid";
+  return "--moe-router-enable-expert-bias is for independent scores of experts: add --moe-router-score-function "
+         "sigmoid";
 }
 
 std::string sinkhorn_goes_alone(const Options& o) {
@@ -95,8 +96,8 @@ std::string something_balances(const Options& o) {
     return fmt::format("--moe-aux-loss-coeff {} has no effect with --moe-router-load-balancing-type none",
                        m.aux_loss_coeff[0]);
   if (none || std::ranges::any_of(m.aux_loss_coeff, nonzero)) return {};
-  return "nothing balances the experts: give --moe-aux-loss-coeff, --moe-router-enable-expert-bias, or "
-         "--moe-router-load-balancing-type none to say so";
+  return "no flag balances the experts: give --moe-aux-loss-coeff, --moe-router-enable-expert-bias, or "
+         "--moe-router-load-balancing-type none";
 }
 
 // Another rule reports invalid lists.

@@ -94,7 +94,7 @@ std::string non_persistent(const Options& o) {
     return "--non-persistent-global-ckpt-dir has no effect without --non-persistent-ckpt-type global";
   if (!t.non_persistent_local_ckpt_dir.empty() && t.non_persistent_ckpt_type != NonPersistentType::local)
     return "--non-persistent-local-ckpt-dir has no effect without --non-persistent-ckpt-type local";
-  if (any && t.save.empty()) return "--non-persistent-save-interval needs --save, where lasting checkpoints go";
+  if (any && t.save.empty()) return "--non-persistent-save-interval needs --save, for persistent checkpoints";
   if (any == (t.non_persistent_ckpt_type != NonPersistentType::none))
     return any && t.non_persistent_ckpt_type == NonPersistentType::local && t.non_persistent_local_ckpt_dir.empty()
                ? "--non-persistent-ckpt-type local needs --non-persistent-local-ckpt-dir, a directory on each host"
@@ -135,7 +135,7 @@ std::string load_place(const Options& o) {
 std::string straggler(const Options& o) {
   const TrainConfig& t = o.train;
   if (t.log_straggler && t.disable_straggler_on_startup)
-    return "--disable-straggler-on-startup: --log-straggler reports nothing, as nothing here switches it on later";
+    return "--disable-straggler-on-startup: --log-straggler reports nothing, because it cannot be switched on later";
   if (t.log_straggler && o.parallel.world_size == 1)
     return "--log-straggler has no effect on a single rank: there is none to compare with";
   if (t.log_straggler) return {};
@@ -205,7 +205,7 @@ std::string fim_source(const Options& o) {
 
 std::string fim_tokenizer(const Options& o) {
   if (!o.data.fim.on || !o.tokenizer.type.empty()) return {};
-  return "--fim-data needs the data's tokenizer: give --tokenizer-type and what belongs to it";
+  return "--fim-data needs the data's tokenizer: give --tokenizer-type and its files";
 }
 
 std::string fim_rates(const Options& o) {

@@ -159,7 +159,8 @@ std::string offloaded_elements(const Options& o) {
   const Optimizer& chosen = o.optimizer.chosen();
   if (!o.optimizer.optimizer_cpu_offload || chosen.granularity() == Granularity::element) return {};
   return fmt::format(
-      "--optimizer-cpu-offload updates state in windows, but --optimizer {} needs whole matrices: leave it out, or use "
+      "--optimizer-cpu-offload updates state in windows, but --optimizer {} needs unsplit matrices: leave it out, or "
+      "use "
       "--optimizer adam",
       chosen.name());
 }
@@ -169,8 +170,8 @@ std::string offload_in_turn(const Options& o) {
   if (o.optimizer.optimizer_offload_fraction == 0)
     return "--optimizer-cpu-offload has no effect with --optimizer-offload-fraction 0: leave both out, or raise it";
   if (o.optimizer.overlap_cpu_optimizer_d2h_h2d || o.train.device.kind() == DeviceKind::cpu) return {};
-  return "--optimizer-cpu-offload without --overlap-cpu-optimizer-d2h-h2d: on a GPU state goes there and back in turn, "
-         "which takes twice as long: add it";
+  return "--optimizer-cpu-offload without --overlap-cpu-optimizer-d2h-h2d: on a GPU transfers to and from the host do "
+         "not overlap, which takes twice as long: add it";
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ std::string layers_of_both(const Options& o) {
   const ModelConfig& m = o.model;
   if (!m.is_t5()) return {};
   if (m.num_query_groups != m.num_attention_heads)
-    return fmt::format("--num-query-groups {} with a T5: each of its {} heads has keys of its own; leave it out",
+    return fmt::format("--num-query-groups {} with a T5: each of its {} heads has separate keys; leave it out",
                        m.num_query_groups, m.num_attention_heads);
   const PositionEmbedding p = m.position_embedding_type;
   if (p == PositionEmbedding::alibi || m.rope_scaling.kind == RopeScaling::Kind::yarn)

@@ -14,7 +14,7 @@ std::string has_parts(const Options& o) {
   if (!t.moe_use_upcycling)
     return t.moe_upcycling_granularity == 1 ? ""
                                             : "--moe-upcycling-granularity has no effect without --moe-use-upcycling";
-  if (o.model.moe.num_experts == 0) return "--moe-use-upcycling makes experts and there are none: give --num-experts";
+  if (o.model.moe.num_experts == 0) return "--moe-use-upcycling needs experts: give --num-experts";
   if (t.load.empty()) return "--moe-use-upcycling wants --load DIR of a dense model";
   return {};
 }

@@ -53,7 +53,7 @@ void list_fields(DataConfig& c, config::FieldList& f) {
         "(int64), one "
         "dimension; validation and test stay in order. Not in Megatron.")
       .shown_as("FILE.npy");
-  f.add_on("data-sharding", c.data_sharding, "cyclic: every rank reads from the whole dataset.");
+  f.add_on("data-sharding", c.data_sharding, "cyclic: every rank reads from the full dataset.");
   f.add("num-workers", c.num_workers,
         "Threads that read batches ahead, two for each; 0: batches are read when they are needed.");
   f.add("reset-position-ids", c.reset_position_ids, "Positions restart after each end of document.");

@@ -32,7 +32,7 @@ void put_elements(std::span<const float> values, const Leaf& leaf, std::byte* to
 void ModelState::write_elements(const Leaf& leaf, i64 begin, std::span<const float> values) {
   const DType type = leaf.type.dtype;
   check(type == DType::f32 || type == DType::bf16 || type == DType::f16 || type == DType::u16,
-        "{} is {}: weights and state are f32, bf16, what that lacks, or f16", leaf.name, name_of(type));
+        "{} is {}: weights and state are f32, bf16, low halves, or f16", leaf.name, name_of(type));
   auto* const filled = dynamic_cast<FilledWrites*>(&interpreter_);
   const size_t at_once = filled ? FilledWrites::kMost / sizeof(float) : kWrittenAtOnce;
   std::vector<std::byte> elements;

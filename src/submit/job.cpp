@@ -28,7 +28,7 @@ bool is_plain(const std::string& text) {
 JobVolume parse_volume(const std::string& text) {
   const size_t colon = text.find(':');
   const bool whole = colon != std::string::npos && colon > 0 && text.substr(colon + 1).starts_with('/');
-  check(whole && is_plain(text), "--volume {}: CLAIM:/PATH is wanted, such as data:/data", escape_controls(text));
+  check(whole && is_plain(text), "--volume {}: give CLAIM:/PATH, for example data:/data", escape_controls(text));
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 
@@ -45,8 +45,8 @@ void check_job(const Job& job, bool needs_image) {
   const bool time = !job.time.empty() && std::ranges::all_of(job.time, [](unsigned char c) {
     return std::isdigit(c) || c == ':' || c == '-';
   });
-  check(time, "--time {}: DAYS-HOURS:MINUTES:SECONDS is wanted, such as 24:00:00", escape_controls(job.time));
-  check(!job.command.empty(), "the training command is missing: give it behind --, as `-- pretrain-gpt ...`");
+  check(time, "--time {}: give DAYS-HOURS:MINUTES:SECONDS, for example 24:00:00", escape_controls(job.time));
+  check(!job.command.empty(), "the training command is missing: give it after --, for example `-- pretrain-gpt ...`");
   check(job.command[0].starts_with("pretrain-"), "'{}' is no training command: give one such as pretrain-gpt",
         escape_controls(job.command[0]));
 }

@@ -67,7 +67,7 @@ class SentencePieceTokenizer : public Tokenizer {
     const SentencePieceModel model = read_sentencepiece_model(bytes, file);
     load(file, bytes);
     check(model_.GetPieceSize() == int(model.pieces.size()),
-          "--tokenizer-model {}: SentencePiece finds {} tokens in it where {} are: the file is broken", file,
+          "--tokenizer-model {}: SentencePiece finds {} tokens instead of {}: the file is damaged", file,
           model_.GetPieceSize(), model.pieces.size());
     if (model.algorithm == SentencePieceModel::unigram) unigram_ = std::make_unique<SentencePieceUnigram>(model);
     if (!model.has_user_defined()) normalizer_ = std::make_unique<SentencePieceNormalizer>(model);

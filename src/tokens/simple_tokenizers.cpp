@@ -30,7 +30,7 @@ class NullEncoder : public TextEncoder {
     const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     const bool ok = error == std::errc() && stop == word.data() + word.size();
     if (!ok)
-      fail("\"{}\" is not a token id: with NullTokenizer the text holds whole numbers apart by spaces",
+      fail("\"{}\" is not a token id: with NullTokenizer the text must have integers, separated by spaces",
            escape_controls(word.substr(0, 40)));
     check(value >= 0 && value < vocab_size_, "token id {} is outside the vocabulary: want 0 to {} (--vocab-size {})",
           value, vocab_size_ - 1, vocab_size_);

@@ -42,7 +42,7 @@ std::string changed_data(const std::vector<DatasetUse>& saved, const std::vector
       return d < use.size() ? fmt::format("{} samples of {}", use[d].samples, use[d].name) : std::string("nothing");
     };
     return fmt::format(
-        "the checkpoint has read {} as its dataset {}, where this run's data begin behind {}: the blend has changed, "
+        "the checkpoint has read {} as its dataset {}, where this run's data begin after {}: the blend has changed, "
         "so samples may be read twice or skipped",
         told(saved), d + 1, told(now));
   }

@@ -88,9 +88,9 @@ TEST_F(AnyCheckpoints, of_another_format_than_asked_for_are_named) {
     EXPECT_EQ(opened("theirs" + at, {.format = CkptFormat::torch_dist}), 6);
   }
   fs::remove(dir_ / "theirs/iter_0000006/.metadata");
-  expect_error([&] { opened("theirs", {.format = CkptFormat::torch_dist}); }, "its saving was not finished");
+  expect_error([&] { opened("theirs", {.format = CkptFormat::torch_dist}); }, "its save was not finished");
   for (const char* at : {"theirs", "theirs/iter_0000006"})
-    expect_error([&] { opened(at); }, "/iter_0000006 has no .metadata: its saving was not finished, or a copy left it");
+    expect_error([&] { opened(at); }, "/iter_0000006 has no .metadata: its save was not finished, or a copy left it");
 }
 
 TEST_F(AnyCheckpoints, of_megatron_need_no_tracker) {
@@ -101,7 +101,7 @@ TEST_F(AnyCheckpoints, of_megatron_need_no_tracker) {
     EXPECT_EQ(find_checkpoint(dir_ / "run").value().format, CkptFormat::torch_dist) << names;
     testing::internal::CaptureStderr();
     EXPECT_EQ(opened("run"), 6) << names;
-    EXPECT_NE(testing::internal::GetCapturedStderr().find("names no checkpoint that is there"), std::string::npos);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("names a checkpoint that does not exist"), std::string::npos);
   }
   spit(tracker("run"), "4");
   EXPECT_EQ(opened("run"), 4);

@@ -242,7 +242,7 @@ TEST(Checkpoint, too_many_open_files_are_no_reason_to_go_back) {
       opened = open_checkpoint(dir.path()).manifest().iteration;
     } catch (const UnreachableFile& e) {
       said = e.what();
-    } catch (const Error&) {  // "no whole checkpoint", or "none"
+    } catch (const Error&) {  // "no complete checkpoint", or "none"
     }
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
     refused += opened < 0;
@@ -263,7 +263,7 @@ TEST(Checkpoint, names_the_damaged_tensor) {
   std::string flipped = slurp(path);
   flipped[std::size_t(t.offset) + 5] ^= 1;
   spit(path, flipped);
-  expect_error([&] { (void)open_checkpoint(dir.path()); }, "holds no whole checkpoint");
+  expect_error([&] { (void)open_checkpoint(dir.path()); }, "has no complete checkpoint");
   expect_error([&] { (void)open_checkpoint(dir.path()); }, "tensor optimizer.exp_avg.w");
 }
 

@@ -349,7 +349,7 @@ TEST(Convert, writes_into_no_checkpoint) {
     const auto names = names_in(one);
     for (const CkptFormat to : {CkptFormat::native, CkptFormat::torch_dist, CkptFormat::hf})
       expect_error([&] { convert(model, to, one); },
-                   one + ": this is a checkpoint, and what is saved in one goes with it: choose another");
+                   one + ": this is a checkpoint, and deleting it would delete files saved in it: choose another");
     EXPECT_EQ(names_in(one), names);
   }
 }
@@ -363,7 +363,7 @@ TEST(Convert, writes_below_no_checkpoint_and_among_no_others) {
   for (const char* place : {"/iter_0000000/hf", "/iter_0000000/a/b", "/iter_0000003", "/iter_0000003/hf"})
     for (const CkptFormat to : {CkptFormat::native, CkptFormat::hf}) {
       expect_error([&] { convert(model, to, save + place); },
-                   " is a checkpoint, and what is saved in one goes with it");
+                   " is a checkpoint, and deleting it would delete files saved in it");
       EXPECT_EQ(names_in(save), (std::set<std::string>{"iter_0000000", "latest_checkpointed_iteration.txt"})) << place;
     }
   // A name without content does not count, and neither do files with such names.

@@ -38,12 +38,12 @@ TEST_F(SaveDirectories, name_the_order_in_which_iterations_are_tried) {
   EXPECT_EQ(save_.first().path, dir_ / "release");
   for (const char* tracker : {"", "x", "-1", "15", "30 40"}) {
     EXPECT_EQ(order(tracker), "iter_0000030 iter_0000020 iter_0000020.replaced-7 iter_0000010") << tracker;
-    EXPECT_EQ(save_.tracker_problem, fmt::format("{} {}names no checkpoint that is there", dir_ / kLatestFile,
+    EXPECT_EQ(save_.tracker_problem, fmt::format("{} {}names a checkpoint that does not exist", dir_ / kLatestFile,
                                                  *tracker == 0 ? "" : fmt::format("holds \"{}\", which ", tracker)));
   }
   order(" a\n\x1b" + std::string(1000, 'b'));
   EXPECT_EQ(save_.tracker_problem, dir_ / kLatestFile + " holds \"a\\n\\x1b" + std::string(37, 'b') +
-                                       "\", which names no checkpoint that is there");
+                                       "\", which names a checkpoint that does not exist");
   fs::remove(dir_ / kLatestFile), fs::create_directory(dir_ / kLatestFile);  // unreadable, like a bad sector
   EXPECT_EQ(read_save_directory(dir_.path()).first().iteration, 30);
 }

@@ -133,14 +133,14 @@ TEST_F(BadMixture, Ranks) {
 
 TEST_F(BadMixture, LatentAttention) {
   const Row kRows[] = {
-      {"--multi-latent-attention --num-query-groups 1", "each of the 2 heads has keys of its own"},
+      {"--multi-latent-attention --num-query-groups 1", "each of the 2 heads has separate keys"},
       {"--multi-latent-attention --qk-pos-emb-head-dim 5", "--qk-pos-emb-head-dim 5 is odd"},
       {"--multi-latent-attention --kv-lora-rank 0", "--kv-lora-rank 0 is out of range"},
       {"--multi-latent-attention --q-lora-rank -1", "--q-lora-rank -1 is out of range"},
       {"--multi-latent-attention --v-head-dim 0", "--v-head-dim 0 is out of range"},
       {"--multi-latent-attention --add-qkv-bias", "have no biases, leave it out"},
       {"--multi-latent-attention --rotary-interleaved", "its pairs are neighbours always"},
-      {"--multi-latent-attention --rotary-percent 0.5", "--qk-pos-emb-head-dim says what turns"},
+      {"--multi-latent-attention --rotary-percent 0.5", "--qk-pos-emb-head-dim gives the rotated dims"},
       {"--multi-latent-attention --position-embedding-type alibi", "needs --position-embedding-type rope"},
       {"--multi-latent-attention --qk-layernorm --qk-layernorm-across-heads", "norms are of the latents"},
   };
@@ -160,7 +160,7 @@ TEST_F(BadMixture, FurtherTokens) {
 
 TEST_F(BadMixture, WithoutEffect) {
   const Row kRows[] = {
-      {"", "nothing balances the experts"},
+      {"", "no flag balances the experts"},
       {"--moe-router-load-balancing-type none --moe-aux-loss-coeff 0.1", "--moe-aux-loss-coeff 0.1 has no effect"},
       {"--moe-layer-freq [0,0]", "--num-experts 4 has no effect: by --moe-layer-freq [0,0] no layer is a mixture"},
       {"--moe-token-drop-policy position",

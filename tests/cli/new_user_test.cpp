@@ -53,7 +53,7 @@ TEST_F(NewUser, ScriptsAndShells) {
     EXPECT_EQ(ran.err.find("missing required flags: --num-layers"), std::string::npos) << ran.err;
     EXPECT_NE(ran.err.find("missing required flags: --hidden-size"), std::string::npos) << ran.err;
   }
-  refuses("--num-layers= 3", "no blank behind the =");
+  refuses("--num-layers= 3", "write no blank after the =");
   refuses("--lr=", "--lr: '' is not a number");
   refuses("\xE2\x80\x93lr 1e-3", "is no minus sign: write --lr");
   refuses("\xE2\x80\x94lr 1e-3", "is no minus sign: write --lr");
@@ -64,8 +64,8 @@ TEST_F(NewUser, ScriptsAndShells) {
   refuses_words({"--num-layers 2"}, "one word: leave out the quotes");
   refuses_words({"--lr", "1e-3\r"}, "Windows line ends");
   refuses_words({"\r"}, "Windows line ends");
-  refuses_words({"\\"}, "a blank stands behind a \\ at the end of a line");
-  refuses_words({"--lr", "1e-3", " "}, "a blank stands behind a \\ at the end of a line");
+  refuses_words({"\\"}, "a blank follows a \\ at the end of a line");
+  refuses_words({"--lr", "1e-3", " "}, "a blank follows a \\ at the end of a line");
   expect_refused("pretrain-gpt --num-layers 2 --hidden-size 32", "missing required flags: --num-attention-heads");
   expect_refused(run_program("megalith", {"--num-layers", "2"}), "pretrain-gpt --num-layers 2");
   expect_refused("pretrain --num-layers 2", "pretrain-gpt");
@@ -117,7 +117,7 @@ TEST_F(NewUser, DatasetsInTraining) {
   fs::copy(data() + ".bin", *this / "half.bin");
   refuses("--data-path " + *this / "half", "half.bin is there and ");
   refuses("--data-path 0.5 " + data() + " 0.5", "0.5 is a weight where a dataset is wanted");
-  refuses("--data-path [0.5," + data() + "]", "a list goes apart by blanks, as 0.3 A 0.7 B");
+  refuses("--data-path [0.5," + data() + "]", "blanks separate a list: 0.3 A 0.7 B");
   refuses("--vocab-size 100", "257 tokens");
   const Ran none = must("preprocess-data --tokenizer-type ByteTokenizer --input " + file("e.jsonl", "") +
                         " --output-prefix " + *this / "e");

@@ -108,7 +108,7 @@ TEST_F(OptimizerFlags, ThatCannotBeAreRefused) {
            {"--optimizer lion --lion-beta1 1", "--lion-beta1 1 is out of range: from 0 to below 1 is wanted"},
            {"--optimizer muon --muon-num-ns-steps 4", "--muon-num-ns-steps 4: from 1 on and a multiple of 5 is wanted"},
            {"--optimizer muon --muon-no-split-qkv", "--muon-no-split-qkv: queries, keys and values as one matrix"},
-           {"--optimizer muon --optimizer-cpu-offload", "--optimizer muon needs whole matrices"}})
+           {"--optimizer muon --optimizer-cpu-offload", "--optimizer muon needs unsplit matrices"}})
     expect_refused(pretrain("--train-iters 2 " + flags), said);
 }
 

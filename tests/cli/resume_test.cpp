@@ -224,7 +224,7 @@ TEST_F(Checkpoints, AreNotWrittenOverByWhatStartsFromThem) {
                           ck + "/iter_0000002"),
                  "/iter_0000002: this is a checkpoint");
   expect_refused(pretrain("--load " + ck + ft + ck + "/iter_0000002/a/b"),
-                 "/iter_0000002 is a checkpoint, and what is");
+                 "/iter_0000002 is a checkpoint, and deleting it");
   expect_refused(pretrain("--load " + ck + ft + *this / "new/iter_0000001"), "this is a name of checkpoints");
   EXPECT_FALSE(fs::exists(*this / "new"));
   EXPECT_EQ(kept(), (std::vector<std::string>{"0000002", "0000004"}));

@@ -77,7 +77,7 @@ TEST_F(UpcyclingRefused, OfWhatIsNoCopy) {
     expect_refused(pretrain(base + "--train-iters 2 --moe-use-upcycling --load " + ck + " " + flags), message);
   };
   const std::string pieces = "--moe-ffn-hidden-size 48 --moe-upcycling-granularity 2 ";
-  refused("", "--moe-use-upcycling makes experts and there are none: give --num-experts");
+  refused("", "--moe-use-upcycling needs experts: give --num-experts");
   refused("--num-experts 5 --moe-router-topk 2 " + pieces, "--num-experts 5 is not divisible");
   refused("--num-experts 4 --moe-router-topk 1 --moe-router-pre-softmax " + pieces, "--moe-router-topk 1 is not");
   refused("--num-experts 4 --moe-ffn-hidden-size 48",

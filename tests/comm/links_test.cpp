@@ -61,7 +61,7 @@ TEST(Links, TimeoutsNameTheMissingRanks) {
 TEST(Links, SizesMustAgree) {
   for (const char* sent : {"50", "150", "1000000"})
     expect_error({.size = 2, .words = {"wrong-sizes", sent}},
-                 {"rank 1", ("rank 0 sent " + std::string(sent) + " bytes where 100 were expected of it").c_str()});
+                 {"rank 1", ("rank 0 sent " + std::string(sent) + " bytes instead of 100").c_str()});
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ TEST(Place, Errors) {
   };
   for (const char* bad : {"x", "-1", "3x", " 3", "3.0", "99999999999999999999", "4294967296"})
     expect(with(kOpenMpi, {{"OMPI_COMM_WORLD_RANK", bad}}),
-           {std::string("OMPI_COMM_WORLD_RANK=") + bad, "whole number"});
+           {std::string("OMPI_COMM_WORLD_RANK=") + bad, "not an integer"});
   expect(with(kOpenMpi, {{"OMPI_COMM_WORLD_RANK", "8"}}), {"OMPI_COMM_WORLD_RANK=8", "OMPI_COMM_WORLD_SIZE=8"});
   expect(with(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_RANK", "4"}}), {"OMPI_COMM_WORLD_LOCAL_RANK=4"});
   expect(with(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "9"}}), {"OMPI_COMM_WORLD_LOCAL_SIZE=9"});

@@ -93,7 +93,7 @@ TEST(Yaml, BadFilesNameTheLine) {
   EXPECT_EQ(refusal("fp8-format: e4m3\n"), " line 1: fp8-format: fp8 is not built yet");
   EXPECT_EQ(refusal("azure: [true, true]\n"), " line 1: azure: true or false is wanted");
   EXPECT_TRUE(refusal("a: [1,\nb: }\n").find("not valid YAML") != std::string::npos) << refusal("a: [1,\nb: }\n");
-  EXPECT_TRUE(refusal("just a sentence").find("a map of flags is wanted") != std::string::npos);
+  EXPECT_TRUE(refusal("just a sentence").find("give a map of flags") != std::string::npos);
   EXPECT_TRUE(refusal("[1]: 2").find("a key must be the name of a flag") != std::string::npos);
   Sample sample;
   FieldList fields = fields_of(sample);

@@ -147,9 +147,9 @@ TEST(Parse, WrongValuesNameFlagValueAndWhatIsWanted) {
   EXPECT_EQ(parse_refusal({"--layers", "1e3"}), "--layers: '1e3' is not a whole number, such as 12");
   EXPECT_EQ(parse_refusal({"--num-layers="}), "--num-layers: '' is not a whole number, such as 12");
   EXPECT_EQ(parse_refusal({"--num-layers", "99999999999999999999"}),
-            "--num-layers: '99999999999999999999' is too large: a whole number of at most 64 bits is wanted");
+            "--num-layers: '99999999999999999999' is too large: give an integer of at most 64 bits");
   EXPECT_EQ(parse_refusal({"--eod", "3000000000"}),
-            "--eod: '3000000000' is too large: a whole number of at most 32 bits is wanted");
+            "--eod: '3000000000' is too large: give an integer of at most 32 bits");
   EXPECT_EQ(parse_refusal({"--lr", "fast"}), "--lr: 'fast' is not a number, such as 0.1 or 6e-4");
   EXPECT_EQ(parse_refusal({"--lr", "nan"}), "--lr: 'nan' is not a number, such as 0.1 or 6e-4");
   EXPECT_EQ(parse_refusal({"--lr", "1e999"}), "--lr: '1e999' is not a number, such as 0.1 or 6e-4");

@@ -35,7 +35,7 @@ TEST(CpuExecutor, SaysWhichMemoryIsMissing) {
       refusal(kTooMuch, 1),
       "cannot allocate the plan's 1152921504606846976 bytes of memory: use a smaller --micro-batch-size or model");
   EXPECT_EQ(refusal(1, kTooMuch),
-            "cannot allocate the plan's 1152921504606846976 bytes of memory for what is offloaded to the host: give "
+            "cannot allocate the plan's 1152921504606846976 bytes of host memory for offloaded values: give "
             "a lower --optimizer-offload-fraction or --activation-offload-fraction");
 }
 

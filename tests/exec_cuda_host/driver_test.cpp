@@ -25,7 +25,7 @@ TEST(Driver, TellsOnceThatTheUsersQueuesAreReplaced) {
   EXPECT_EQ(told(), "");
   setenv(kName, "1", 1);
   EXPECT_EQ(told(),
-            "CUDA_DEVICE_MAX_CONNECTIONS=1 of the environment is replaced by 32: transfers need queues of their own on "
+            "CUDA_DEVICE_MAX_CONNECTIONS=1 of the environment is replaced by 32: transfers need separate queues on "
             "a GPU\n");
   EXPECT_EQ(told(), "");
 }

@@ -156,9 +156,9 @@ TEST(AttentionChoice, blocks_of_a_ring) {
             "attention backward: own kernel for Hopper (a ring's blocks of keys, bf16, head size 128)");
   for (bool backward : {false, true}) {
     EXPECT_EQ(reason([&](AttentionCase& c) { c.window = 512, c.backward = backward; }),
-              "attention: own kernel, because a window lies across a ring's blocks of keys");
+              "attention: own kernel, because a window crosses a ring's blocks of keys");
     EXPECT_EQ(reason([&](AttentionCase& c) { c.block = Block::ragged, c.backward = backward; }),
-              "attention: own kernel, because a ring's blocks of keys do not lie as its queries do");
+              "attention: own kernel, because a ring's blocks of keys and queries differ in order");
   }
 }
 

@@ -139,7 +139,7 @@ TEST(Pipeline, LargerGroupsStandStillWithoutReceivingAhead) {
   for (const ScheduleSpec& spec : {ScheduleSpec{2, 2, 8, 8}, ScheduleSpec{2, 3, 12, 6}, ScheduleSpec{4, 2, 16, 16}}) {
     PipelineSpec pipeline = even_pipeline(spec, {1, 1, 1});
     pipeline.send = Send::rendezvous, pipeline.slots = slots_of_stages(spec);
-    EXPECT_NE(refusal(pipeline, all_stages(spec)).find("to take what lies in its place"), std::string::npos)
+    EXPECT_NE(refusal(pipeline, all_stages(spec)).find("to take the message in its slot"), std::string::npos)
         << text(spec);
     pipeline.ahead = gradients_ahead(spec);
     EXPECT_EQ(refusal(pipeline, all_stages(spec)), "") << text(spec);

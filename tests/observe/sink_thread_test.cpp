@@ -131,8 +131,9 @@ TEST_F(SinkThreadTest, MissWhatComesWhileTheyAreStuck) {
   post(*thread, 10);
   thread->finish();
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("warning: the test's sinks: it took nothing for 0.05 seconds: records are dropped until it does"),
-            std::string::npos)
+  EXPECT_NE(
+      said.find("warning: the test's sinks: it accepted no record for 0.05 seconds: records are dropped until it does"),
+      std::string::npos)
       << said;
   EXPECT_NE(said.find(fmt::format("{} records are dropped so far", dropped)), std::string::npos) << said;
   EXPECT_EQ(i64(iterations().size()), 10 - dropped);
@@ -150,7 +151,7 @@ TEST_F(SinkThreadTest, AreLeftWhereTheyAreStuckAtTheEnd) {
   post(*thread, 4);
   EXPECT_EQ(seen_->finished, 0);
   thread.reset();
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("took nothing for 0.05 seconds: 3 records are lost"),
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("accepted no record for 0.05 seconds: 3 records are lost"),
             std::string::npos);
   seen_->open(true);
 }

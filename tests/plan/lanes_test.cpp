@@ -87,7 +87,7 @@ TEST(Lanes, WhatAnotherProgramEndsKeepsItsWorkspace) {
 TEST(Lanes, ALaneWithOneEndIsRefused) {
   const Graph first = begins(), second = ends();
   EXPECT_EQ(lane_refusal(plan_memory(first.mesh, {{"end", &second, {Phase::update}}}, workspace)),
-            "program end: a wait for what no lane does: ");
+            "program end: a wait for a transfer that is on no lane: ");
   EXPECT_EQ(lane_refusal(plan_memory(first.mesh, {{"begin", &first, {Phase::update}}}, workspace)),
             "program begin: work on a lane that nothing waits for: ");
 }

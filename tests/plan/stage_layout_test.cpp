@@ -101,9 +101,9 @@ TEST(StageLayout, RefusesWhatDoesNotFit) {
             flag + "'Et|tmL' has 1 modules of multi-token prediction (m), --mtp-num-layers is 0: they must agree");
   EXPECT_EQ(said("Et|tL", 3, 2), flag + "'Et|tL' has 2 layers (t), --num-layers is 3: they must agree");
   EXPECT_EQ(said("Ett|||L", 2, 4),
-            flag + "'Ett|||L': pipeline rank 1 would hold nothing: draw a t into one of its stages");
+            flag + "'Ett|||L': pipeline rank 1 would have no layer: add a t to one of its stages");
   EXPECT_EQ(said("E||t|||L", 1, 3),
-            flag + "'E||t|||L': pipeline rank 1 would hold nothing: draw a t into one of its stages");
+            flag + "'E||t|||L': pipeline rank 1 would have no layer: add a t to one of its stages");
 }
 
 // Whatever is typed is a layout or one line.

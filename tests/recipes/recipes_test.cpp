@@ -164,7 +164,7 @@ TEST(Recipes, UnknownOnesAreRefusedWithTheNearest) {
   EXPECT_NE(said.find("the nearest are llama3"), std::string::npos) << said;
   EXPECT_NE(error_of([] { (void)find_recipe("llama3-8b:sleep"); }).find("there are sft"), std::string::npos);
   EXPECT_NE(error_of([] { (void)find_recipe("gpt2-small:sft"); }).find("leave it out"), std::string::npos);
-  EXPECT_NE(error_of([] { (void)find_recipe(""); }).find("no such recipe"), std::string::npos);
+  EXPECT_NE(error_of([] { (void)find_recipe(""); }).find("unknown recipe"), std::string::npos);
 }
 
 TEST(Recipes, ATaskTakesThePlaceOfSettings) {

@@ -41,13 +41,13 @@ Examples examples_of_attention() {
            {latent + "--qk-pos-emb-head-dim 7", "--qk-pos-emb-head-dim 7 is odd: pairs turn, give an even one"}},
           {"multi-latent-attention comes with rope, of an even part of the head",
            {latent + "--rotary-percent 0.5",
-            "--rotary-percent 0.5 with --multi-latent-attention: --qk-pos-emb-head-dim says what turns"}},
+            "--rotary-percent 0.5 with --multi-latent-attention: --qk-pos-emb-head-dim gives the rotated dims"}},
           {"multi-latent-attention comes with rope, of an even part of the head",
            {latent + "--rotary-interleaved",
             "--rotary-interleaved with --multi-latent-attention: its pairs are neighbours always, leave it out"}},
           {"multi-latent-attention comes without query groups",
            {latent + "--num-query-groups 2",
-            "--num-query-groups 2 with --multi-latent-attention: each of the 4 heads has keys of its own, leave it "
+            "--num-query-groups 2 with --multi-latent-attention: each of the 4 heads has separate keys, leave it "
             "(and --group-query-attention) out"}},
           {"multi-latent-attention comes without biases on queries, keys and values",
            {latent + "--add-qkv-bias",

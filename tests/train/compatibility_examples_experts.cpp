@@ -10,7 +10,7 @@ Examples examples_of_experts() {
        {mixture + "--moe-router-topk 5", "--moe-router-topk 5 is more than --num-experts 4: lower it"}},
       {"a router with one expert a token has a gradient",
        {mixture + "--moe-router-topk 1",
-        "--moe-router-topk 1 gives each expert the weight 1, and the router learns nothing: add "
+        "--moe-router-topk 1 gives each expert the weight 1, so the router has no gradient: add "
         "--moe-router-pre-softmax"}},
       {"moe-layer-freq has a value for each layer",
        {mixture + "--moe-layer-freq 0", "--moe-layer-freq 0: want 1 or more"}},
@@ -18,7 +18,7 @@ Examples examples_of_experts() {
        {mixture + "--moe-layer-freq ([0]*1+[1]*2)",
         "--moe-layer-freq ([0]*1+[1]*2) is of 3 layers, and --num-layers is 2: make them equal"}},
       {"upcycling has a dense model and experts",
-       {"--moe-use-upcycling --load d", "--moe-use-upcycling makes experts and there are none: give --num-experts"}},
+       {"--moe-use-upcycling --load d", "--moe-use-upcycling needs experts: give --num-experts"}},
       {"upcycling has a dense model and experts",
        {mixture + "--moe-use-upcycling", "--moe-use-upcycling wants --load DIR of a dense model"}},
       {"upcycling has a dense model and experts",
@@ -97,7 +97,7 @@ Examples examples_of_experts() {
         "--moe-expert-capacity-factor 0: want a number above 0, up to 1000000, or below 0 for no capacity"}},
       {"a bias in the choice of experts comes with sigmoid scores",
        {mixture + "--moe-router-enable-expert-bias",
-        "--moe-router-enable-expert-bias is for scores of each expert alone: add --moe-router-score-function "
+        "--moe-router-enable-expert-bias is for independent scores of experts: add --moe-router-score-function "
         "sigmoid"}},
       {"sinkhorn comes without other balancing",
        {mixture + "--moe-router-load-balancing-type sinkhorn --moe-aux-loss-coeff 0.1",
@@ -118,8 +118,8 @@ Examples examples_of_experts() {
         "--num-experts 4 has no effect: by --moe-layer-freq [0,0] no layer is a mixture"}},
       {"the experts are balanced",
        {mixture,
-        "nothing balances the experts: give --moe-aux-loss-coeff, --moe-router-enable-expert-bias, or "
-        "--moe-router-load-balancing-type none to say so"}},
+        "no flag balances the experts: give --moe-aux-loss-coeff, --moe-router-enable-expert-bias, or "
+        "--moe-router-load-balancing-type none"}},
       {"the experts are balanced",
        {mixture + "--moe-router-load-balancing-type none --moe-aux-loss-coeff 0.5",
         "--moe-aux-loss-coeff 0.5 has no effect with --moe-router-load-balancing-type none"}},

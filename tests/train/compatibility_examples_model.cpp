@@ -58,8 +58,8 @@ Examples examples_of_model() {
            {"--parallel-shared-norm", "--parallel-shared-norm needs --parallel-residual"}},
           {"norm-block-output comes without parallel-residual",
            {"--norm-block-output --parallel-residual",
-            "--norm-block-output and --parallel-residual contradict each other: norms stand behind each block, or "
-            "before both"}},
+            "--norm-block-output and --parallel-residual contradict each other: norms are after each block, or before "
+            "both"}},
           {"qk-layernorm-across-heads comes with qk-layernorm",
            {"--qk-layernorm-across-heads", "--qk-layernorm-across-heads needs --qk-layernorm"}},
           {"dropout is from 0 to below 1",

@@ -27,8 +27,8 @@ Examples examples_of_quantize() {
         "blockwise"}},
       {"delayed scaling comes without a loss scale",
        {"--fp8-format hybrid --fp16",
-        "--fp8-recipe delayed is not built for --fp16: its history would be of gradients times a scale that moves: "
-        "give --fp8-recipe tensorwise, or --bf16 alone"}},
+        "--fp8-recipe delayed is not built for --fp16: its history would be of gradients times a changing scale: give "
+        "--fp8-recipe tensorwise, or only --bf16"}},
       {"first-last-layers-bf16 is of models with one stack",
        {"--architecture t5 --decoder-seq-length 32 --fp8-format hybrid --fp8-recipe tensorwise "
         "--first-last-layers-bf16 "
@@ -51,7 +51,7 @@ Examples examples_of_quantize() {
        {"--fp8-format hybrid --dry-run --world-size 4 --tensor-model-parallel-size 4 --group-query-attention "
         "--num-query-groups 2",
         "--fp8-format is not built for --tensor-model-parallel-size 4 above --num-query-groups 2, where gradients of "
-        "keys are sums of ranks: give at most 2"}},
+        "keys are sums over ranks: give at most 2"}},
       {"codes of fp8 and fp4 are not offloaded",
        {"--fp8-format hybrid --fine-grained-activation-offloading",
         "--fine-grained-activation-offloading does not know codes of --fp8-format: leave one out"}},
@@ -75,7 +75,7 @@ Examples examples_of_quantize() {
         "e4m3 did not"}},
       {"the device supports the recipe",
        {"--fp4-format e2m1",
-        "--fp4-recipe nvfp4 is emulated: values become codes and back, and are multiplied as such"}},
+        "--fp4-recipe nvfp4 is emulated: values are rounded to codes and multiplied in their own type"}},
   };
 }
 

@@ -43,7 +43,7 @@ Examples examples_of_retro() {
             "data parallelism"}},
           {split,
            {retro + "--ckpt-format torch_dist",
-            "--ckpt-format: a RETRO is saved in the native format alone: leave it out"}}};
+            "--ckpt-format: a RETRO is saved only in the native format: leave it out"}}};
 }
 
 }  // namespace megalith

@@ -34,7 +34,7 @@ Examples examples_of_schedule() {
       {"multiple-validation-sets comes with full-validation, and its names with it",
        {"--validation-set-names a", "--validation-set-names needs --multiple-validation-sets: give both"}},
       {"skip-train has something to evaluate",
-       {"--skip-train", "--skip-train evaluates what --load holds: give --load DIR"}},
+       {"--skip-train", "--skip-train evaluates the model of --load: give --load DIR"}},
       {"with growing batches the decay ends with the run",
        {"--rampup-batch-size 2 2 30 --global-batch-size 8",
         "the learning rate decays over 80 samples, iterations times the last batch size as in Megatron, but the run "
@@ -83,12 +83,13 @@ Examples examples_of_schedule() {
         "--optimizer-offload-fraction 1.5 is out of range: from 0 to 1 is wanted"}},
       {"optimizer-cpu-offload comes with an element-wise optimizer",
        {"--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d --optimizer muon",
-        "--optimizer-cpu-offload updates state in windows, but --optimizer muon needs whole matrices: leave it out, or "
+        "--optimizer-cpu-offload updates state in windows, but --optimizer muon needs unsplit matrices: leave it out, "
+        "or "
         "use --optimizer adam"}},
       {"optimizer-cpu-offload comes with overlap-cpu-optimizer-d2h-h2d",
        {"--cpu-offload-optimizer",
-        "--optimizer-cpu-offload without --overlap-cpu-optimizer-d2h-h2d: on a GPU state goes there and back in turn, "
-        "which takes twice as long: add it"}},
+        "--optimizer-cpu-offload without --overlap-cpu-optimizer-d2h-h2d: on a GPU transfers to and from the host do "
+        "not overlap, which takes twice as long: add it"}},
       {"a resumed schedule has one source",
        {"--override-opt_param-scheduler --use-checkpoint-opt_param-scheduler",
         "--override-opt-param-scheduler and --use-checkpoint-opt-param-scheduler exclude each other: give one"}}};

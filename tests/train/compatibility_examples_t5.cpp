@@ -29,7 +29,7 @@ Examples examples_of_encoder_decoders() {
         "want more than 16, as 16 buckets have one each"}},
       {"a T5 has standard layers",
        {t5 + "--num-query-groups 2",
-        "--num-query-groups 2 with a T5: each of its 4 heads has keys of its own; leave it out"}},
+        "--num-query-groups 2 with a T5: each of its 4 heads has separate keys; leave it out"}},
       {"a T5 has standard layers",
        {t5 + "--position-embedding-type alibi",
         "--position-embedding-type alibi and yarn are not built for a T5: give relative, rope or "

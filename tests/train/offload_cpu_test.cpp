@@ -23,7 +23,7 @@ std::string told(const std::string& flags) {
 
 TEST(OffloadOnTheCpu, IsToldToFreeNothing) {
   constexpr const char *kNothing = "warning: --optimizer-cpu-offload frees no memory on the CPU",
-                       *kInTurn = "on a GPU state goes there and back in turn";
+                       *kInTurn = "on a GPU transfers to and from the host do not overlap";
   const std::string automatic = told("--optimizer-cpu-offload"), cpu = told("--optimizer-cpu-offload --device cpu");
   EXPECT_NE(automatic.find(kNothing), std::string::npos) << automatic;
   EXPECT_NE(automatic.find(kInTurn), std::string::npos);

@@ -144,10 +144,11 @@ Checkpoint Checkpoint::open_first(const std::string& dir, const SaveDirectory& s
     log::warn("[load] {} names iteration {}, although {} is there too", kLatestFile, first.iteration, newest.path);
   std::string problems = save.tracker_problem;
   for (const FoundCheckpoint& c : save.candidates) {
-    check(format_of_one(c.path).value_or(CkptFormat::native) == CkptFormat::native,
-          "[load] {}; the one before it, {}, is Megatron's, which no run turns to by itself: give --ckpt-step {}, or "
-          "that of another",
-          problems.empty() ? dir + " holds checkpoints of two formats" : problems, c.path, c.iteration);
+    check(
+        format_of_one(c.path).value_or(CkptFormat::native) == CkptFormat::native,
+        "[load] {}; the one before it, {}, is Megatron's, which no run loads without the flag: give --ckpt-step {}, or "
+        "that of another",
+        problems.empty() ? dir + " holds checkpoints of two formats" : problems, c.path, c.iteration);
     try {
       Checkpoint result = Checkpoint::open_directory(c.path, options);
       check(options.or_older || &c == &first, "[load] {}; {} is whole: give that, or --ckpt-step {}", problems, c.path,
@@ -159,7 +160,7 @@ Checkpoint Checkpoint::open_first(const std::string& dir, const SaveDirectory& s
       problems += (problems.empty() ? "" : "; ") + std::string(e.what());
     }
   }
-  fail("[load] {} holds no whole checkpoint: {}", dir, problems);
+  fail("[load] {} has no complete checkpoint: {}", dir, problems);
 }
 
 Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options) {

@@ -31,7 +31,7 @@ std::string tracker_text(const std::string& dir) {
 std::string names_nothing(const std::string& dir, const std::string& tracker) {
   constexpr std::size_t kShown = 40;
   return fmt::format(
-      "{}/{} {}names no checkpoint that is there", dir, kLatestFile,
+      "{}/{} {}names a checkpoint that does not exist", dir, kLatestFile,
       tracker.empty() ? "" : fmt::format("holds \"{}\", which ", escape_controls(tracker.substr(0, kShown))));
 }
 

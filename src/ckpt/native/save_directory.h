@@ -13,7 +13,7 @@ struct SaveDirectory {
   // earlier ones, newest first. Then later ones: they belong to an abandoned branch of the run. Without a tracker:
   // newest first.
   std::vector<FoundCheckpoint> candidates{};
-  // "DIR/latest... holds "7", which names no checkpoint that is there". Empty if it names one, or was not read.
+  // "DIR/latest... holds "7", which names a checkpoint that does not exist". Empty if it names one, or was not read.
   std::string tracker_problem{};
   std::string lack{};  // why there are no candidates
 

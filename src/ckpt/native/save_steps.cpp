@@ -24,7 +24,7 @@ std::string SaveSteps::begin() {
   try {
     clear_unfinished(dir_, options_.hook);
   } catch (const std::exception& e) {
-    log::warn("[save] what an earlier run has not finished could not be removed: {}", one_line(e));
+    log::warn("[save] an earlier run's unfinished save could not be removed: {}", one_line(e));
   }
   // commit() syncs its name.
   make_directory_in(dir_, fs::path(temporary_).filename().string(), options_.still_ours, options_.hook);

@@ -67,7 +67,7 @@ std::vector<NamedTorchTensor> LegacyExperts::split(const std::string& name, cons
   const bool first = end == "weight1";
   const std::size_t cut = first ? 1 : 0;
   check(t.shape.size() == 2 && t.strides == row_major_strides(t.shape) && t.shape[cut] % local_ == 0,
-        "{}: {} of shape {} does not hold {} experts one behind another", where, name, to_string(t.shape), local_);
+        "{}: {} of shape {} does not have {} consecutive experts", where, name, to_string(t.shape), local_);
   const i64 in = first ? t.shape[0] : t.shape[0] / local_, out = first ? t.shape[1] / local_ : t.shape[1];
   std::vector<NamedTorchTensor> experts;
   for (i64 i = 0; i < local_; ++i) {

@@ -180,7 +180,7 @@ ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 row
   m.resolve();
   check(m.num_query_groups > 0 && m.kv_channels > 0 && m.num_attention_heads % m.num_query_groups == 0 &&
             m.ffn_hidden_size > 0,
-        "[megatron] the saved arguments give no whole model: {} heads in {} groups of width {}, ffn_hidden_size {}",
+        "[megatron] the saved arguments give no complete model: {} heads in {} groups of width {}, ffn_hidden_size {}",
         m.num_attention_heads, m.num_query_groups, m.kv_channels, m.ffn_hidden_size);
   return m;
 }

@@ -13,7 +13,7 @@ static std::string rope_unknown_to_megatron(const ModelConfig& m) {
   if (s.kind == Kind::yarn && s.attention_factor) return "yarn with a given attention factor";
   if (s.kind == Kind::yarn && m.mla.on() && !s.whole_ends) return "yarn with a ramp of unrounded ends";
   if (s.kind != Kind::llama3) return {};
-  if (m.mla.on()) return "llama3 rope beside multi-head latent attention";
+  if (m.mla.on()) return "llama3 rope with multi-head latent attention";
   resolve(usual, false, 0);
   if (s == usual) return {};
   return fmt::format("rope scaling with factors {} and {} from {} positions ({}, {} and {} there)", s.low_freq_factor,

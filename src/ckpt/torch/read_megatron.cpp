@@ -108,7 +108,7 @@ MegatronExperts experts_in(const TensorReader& files) {
 Links links_of(const TensorReader& files, const ModelConfig& model, MegatronLayers layers, i64 rows) {
   const MegatronExperts experts = experts_in(files);
   check(experts == MegatronExperts::joined || layers == MegatronLayers::separate,
-        "[load] {}: experts have tensors of their own, and layers have not", files.where());
+        "[load] {}: experts have separate tensors, but layers do not", files.where());
   const HasTensor has = [&files](const std::string& name) { return files.find(name).has_value(); };
   Links links{.all = megatron_mapping(model, layers, rows, has, experts)};
   links.trained = trained_part(model, links.all), links.untrained = untrained_part(model, links.all);

@@ -45,7 +45,7 @@ std::string without_chain(const std::string& name) {
 TorchDist::TorchDist(const std::string& dir, bool past_cache)
     : dir_(dir), store_(std::make_shared<TensorStore>(dir, past_cache)), sums_(std::make_shared<ArchiveSums>(store_)) {
   const std::string path = dir + "/.metadata";
-  check(fs::exists(path), "[load] {} has no .metadata: its saving was not finished, or a copy left it behind", dir);
+  check(fs::exists(path), "[load] {} has no .metadata: its save was not finished, or a copy left it out", dir);
   const ReadFile file(path);
   check(file.size() <= TorchZip::kMaxWhole, "[load] {} has {} bytes, more than {}: no table of a checkpoint's tensors",
         path, file.size(), TorchZip::kMaxWhole);
@@ -69,7 +69,7 @@ TorchDist::TorchDist(const std::string& dir, bool past_cache)
 TorchDist::Items TorchDist::read_items(const PickleValue& metadata) const {
   const std::string what = "[load] " + dir_ + "/.metadata: ";
   const PickleValue* table = metadata.find("storage_data");
-  check(table != nullptr && table->is_dict(), "{}it says not where the tensors are", what);
+  check(table != nullptr && table->is_dict(), "{}it does not have the tensors' locations", what);
   Items items;
   table->for_entries([&](const PickleValue& key, const PickleValue& value) {
     const std::string& name = pickle_text(key.find("fqn"), what + "a tensor's name");
@@ -129,7 +129,7 @@ StoredBox TorchDist::read_box(const std::string& name, const PickleValue& chunk,
                 .file = store_->add_file(dir_ + "/" + item.file),
                 .position = item.offset + t->position,
                 .swapped = t->swapped};
-  check(dtype_of_torch(t->type) == type && t->shape == box.shape, "{}: {} of {} is not what .metadata says, {} of {}",
+  check(dtype_of_torch(t->type) == type && t->shape == box.shape, "{}: {} of {} differs from .metadata, {} of {}",
         where, to_string(t->shape), t->type, to_string(box.shape), torch_name_of(type));
   return box;
 }

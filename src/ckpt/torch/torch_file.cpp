@@ -136,7 +136,7 @@ TorchTensor TorchFile::place(const TensorCall& call, const std::string& name) co
   for (const char* bit : {"neg", "conj"})
     if (const PickleValue* set = args.size() > notes ? args[notes]->find(bit) : nullptr)
       check(set->kind == PickleValue::Kind::boolean && set->integer == 0,
-            "{} has the bit {}: what it holds is not what is stored; save it with .resolve_{}()", what, bit, bit);
+            "{} has the bit {}: its values differ from the stored bytes; save it with .resolve_{}()", what, bit, bit);
   check(type != nullptr, "{} has the storage {}, which is unknown", what, (*id)[1]->text);
   const ZipRecord& record = zip_.at("data/" + pickle_text((*id)[2], what + "'s storage"));
   TorchTensor t{.type = std::string(type->name),

@@ -52,7 +52,7 @@ Directory find_directory(const FileRange& archive, const std::string& where) {
     const u64 at = load<u64>(before, 8);
     const bool fits = at <= u64(locator) && locator - i64(at) >= kEnd64Bytes;
     const std::vector<std::byte> end64 = fits ? archive.bytes(i64(at), kEnd64Bytes) : std::vector<std::byte>();
-    check(fits && load<u32>(end64, 0) == kEnd64, "{} is damaged: its zip64 directory is not where it says", where);
+    check(fits && load<u32>(end64, 0) == kEnd64, "{} is damaged: its zip64 directory is not at its offset", where);
     d = {load<i64>(end64, 48), load<i64>(end64, 40), load<i64>(end64, 32)};
   }
   check(d.begin >= 0 && d.size >= 0 && d.begin <= size && d.size <= size - d.begin && d.size <= TorchZip::kMaxWhole &&
@@ -120,7 +120,7 @@ i64 TorchZip::begin_of(u64 header, u64 size, const std::string& name) const {
   const u64 total = u64(archive_.size);
   const bool fits = header <= total && total - header >= u64(kLocalBytes);
   const std::vector<std::byte> local = fits ? archive_.bytes(i64(header), kLocalBytes) : std::vector<std::byte>();
-  check(fits && load<u32>(local, 0) == kLocal, "{} is damaged: record {} is not where its directory says", where_,
+  check(fits && load<u32>(local, 0) == kLocal, "{} is damaged: record {} is not at its directory's offset", where_,
         name);
   const u64 skip = u64(kLocalBytes) + load<u16>(local, 26) + load<u16>(local, 28);
   check(total - header >= skip && total - header - skip >= size, "{} is truncated: record {} goes beyond its end",

@@ -158,7 +158,7 @@ class MpiTransport final : public Transport {
     if (!m.is_received) return;
     int bytes = 0;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    check(bytes == m.bytes, "exchange: rank {} sent {} bytes where {} were expected of it", m.peer, bytes, m.bytes);
+    check(bytes == m.bytes, "exchange: rank {} sent {} bytes instead of {}", m.peer, bytes, m.bytes);
   }
 
   const i64 chunk_bytes_;

@@ -64,7 +64,7 @@ class CpuInterpreter final : public Interpreter {
     if (leaf.type.dtype == DType::f32) return fill(reinterpret_cast<float*>(executor_.leaf(leaf.name)));
     const DType type = leaf.type.dtype;
     check(type == DType::bf16 || type == DType::f16 || type == DType::u16,
-          "{} is {}: f32, bf16, what that lacks (u16) or f16 can be drawn", leaf.name, name_of(type));
+          "{} is {}: f32, bf16, low halves (u16) or f16 can be initialized", leaf.name, name_of(type));
     std::vector<float> wide(size_t(leaf.bytes) / sizeof(bf16));
     fill(wide.data());
     if (type == DType::u16)

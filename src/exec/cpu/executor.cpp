@@ -41,7 +41,7 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks)
   check(arena_ != nullptr, "cannot allocate the plan's {} bytes of memory: use a smaller --micro-batch-size or model",
         plan.arena_bytes);
   check(host_ != nullptr,
-        "cannot allocate the plan's {} bytes of memory for what is offloaded to the host: give a lower "
+        "cannot allocate the plan's {} bytes of host memory for offloaded values: give a lower "
         "--optimizer-offload-fraction or --activation-offload-fraction",
         plan.host_bytes);
   const std::vector<std::vector<InstructionPlace>> ended = origins_of_waits(plan);

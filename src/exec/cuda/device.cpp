@@ -23,7 +23,7 @@ void settle_driver() {
   constexpr const char *kName = "CUDA_DEVICE_MAX_CONNECTIONS", *kQueues = "32";
   const char* given = std::getenv(kName);
   if (given && std::string_view(given) != kQueues)
-    log::info("{}={} of the environment is replaced by {}: transfers need queues of their own on a GPU", kName, given,
+    log::info("{}={} of the environment is replaced by {}: transfers need separate queues on a GPU", kName, given,
               kQueues);
   setenv(kName, kQueues, 1);
 }

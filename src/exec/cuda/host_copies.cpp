@@ -24,8 +24,8 @@ void HostCopies::use_device(i64 bytes) {
     device_bytes_ = bytes;
   else
     log::warn(
-        "--async-save: the GPU has no {:.1f} MiB for copies of what is saved: they go to the host at once, for which "
-        "the next update may wait; a smaller --micro-batch-size leaves room",
+        "--async-save: the GPU has no {:.1f} MiB for copies of the state: they are copied to the host at once, and the "
+        "next update may wait for that; a smaller --micro-batch-size leaves room",
         double(bytes) / (1 << 20));
 }
 

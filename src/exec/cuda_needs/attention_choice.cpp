@@ -24,8 +24,8 @@ static bool suits_hopper(const AttentionCase& c) {
 // Why a block of a ring cannot use the kernels for all keys of a sequence; empty if it can.
 static std::string objection_of_block(const AttentionCase& c) {
   if (c.block == PairBlock::none) return "";
-  if (c.window > 0) return "a window lies across a ring's blocks of keys";
-  if (c.block == PairBlock::ragged) return "a ring's blocks of keys do not lie as its queries do";
+  if (c.window > 0) return "a window crosses a ring's blocks of keys";
+  if (c.block == PairBlock::ragged) return "a ring's blocks of keys and queries differ in order";
   if (c.backward && !suits_hopper(c)) return "a ring adds up gradients in f32, which cuDNN's are not";
   return "";
 }

@@ -70,7 +70,7 @@ std::optional<CodeProduct> code_product(const QuantizedProduct& op, const LocalN
   const CodeProduct out = described(op, node, plan);
   check(plan.kind == EinsumPlan::kGemm && plan.outer.empty() && is_library_kind(out.problem),
         "[{}] {} of {} and {} is no product of fp8 on GPUs: they sum over multiples of 16 numbers, and a rank's "
-        "features are multiples of 16: give sizes and a micro-batch of such, or --device cpu",
+        "features are multiples of 16: give multiples of 16, or --device cpu",
         op.name, op.spec, megalith::to_string(node.in_shape(0)), megalith::to_string(node.in_shape(2)));
   return out;
 }

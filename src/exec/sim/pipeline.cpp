@@ -119,7 +119,7 @@ class Player {
       const StageChunk from = *source(spec_.schedule, stage, t);
       return fmt::format("stage {} waits at {} for chunk {} of stage {}", stage, print(t), from.chunk, from.stage);
     }
-    return fmt::format("stage {} waits at {} for stage {} to take what lies in its place", stage, print(t),
+    return fmt::format("stage {} waits at {} for stage {} to take the message in its slot", stage, print(t),
                        target(spec_.schedule, stage, t)->stage);
   }
 

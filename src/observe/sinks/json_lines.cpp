@@ -22,8 +22,7 @@ i64 iteration_of(const std::string& line, const fs::path& path, i64 number, cons
 // Number of bytes before the first line of a later iteration, or before an incomplete last line.
 u64 bytes_to_keep(const fs::path& path, i64 iteration, const JsonLines& lines) {
   std::ifstream in(path, std::ios::binary);
-  check(in.good(), "{} {}: cannot read what it holds: check its permissions, or name another file", lines.what,
-        path.string());
+  check(in.good(), "{} {}: cannot be read: check its permissions, or name another file", lines.what, path.string());
   u64 keep = 0;
   std::string line;
   for (i64 number = 1; std::getline(in, line) && !in.eof(); ++number) {
@@ -53,7 +52,7 @@ fs::path at_iteration(const fs::path& path, i64 iteration, const JsonLines& line
     move_aside(path, lines);
   } else if (keep < fs::file_size(path, error)) {
     fs::resize_file(path, keep, error);
-    check(!error, "{} {}: cannot cut off what follows iteration {} ({}): name another file", lines.what, path.string(),
+    check(!error, "{} {}: cannot remove records after iteration {} ({}): name another file", lines.what, path.string(),
           iteration, error.message());
   }
   return path;

@@ -82,8 +82,7 @@ class PartReader {
     for (const Chat& chat : chats) {
       EncodedChat encoded = encoder_.encode(chat);
       check(std::ranges::count(encoded.trained, u8{1}) > 0,
-            "the template writes no text of the assistant: there is "
-            "nothing to learn");
+            "the template writes no assistant's text: nothing would be learned");
       if (options_.eod != Tokenizer::kNone && encoded.tokens.back() != options_.eod)
         encoded.tokens.push_back(options_.eod), encoded.trained.push_back(1);
       out.push_back(std::move(encoded));

@@ -137,8 +137,7 @@ std::vector<Chat> chats_of(const Value& line) {
   }
   for (const Chat& chat : chats)
     check(std::ranges::any_of(chat.messages, is_assistant),
-          "a conversation of {} messages has none of the assistant: "
-          "there is nothing to learn, remove it",
+          "a conversation of {} messages has none of the assistant: nothing would be learned, remove it",
           chat.messages.size());
   return chats;
 }

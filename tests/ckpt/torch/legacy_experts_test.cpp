@@ -156,7 +156,7 @@ TEST(LegacyExperts, refuse_what_is_not_whole) {
   Values odd = grouped(1, 0);
   odd.shape = {8, 3};
   write_rank(dir / "c/mp_rank_00", {odd}, {});
-  expect_error([&] { TorchLegacy{dir / "c"}; }, "weight1 of shape [8, 3] does not hold 4 experts");
+  expect_error([&] { TorchLegacy{dir / "c"}; }, "weight1 of shape [8, 3] does not have 4 consecutive experts");
 }
 
 }  // namespace megalith

@@ -118,7 +118,7 @@ TEST(TorchDist, refuses_damaged_files) {
       spit(path, text);
     }
     fs::remove(dir / "a/.metadata");
-    expect_error(load, "its saving was not finished");
+    expect_error(load, "its save was not finished");
   }
 }
 

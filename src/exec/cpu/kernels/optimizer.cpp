@@ -143,7 +143,7 @@ Kernel with_types(const Update& op, const KernelContext& context, F&& f) {
   for (int i = 1; i < op.scalars_at(); ++i) {
     const DType t = context.ins[size_t(i)].dtype;
     check(wide ? t == DType::f64 : t == DType::f32 || t == DType::bf16,
-          "input {} of an update is {}: want f32 and bf16, or f64 alone", i, name_of(t));
+          "input {} of an update is {}: want f32 and bf16, or only f64", i, name_of(t));
   }
   const DType copy = op.copy ? context.ins[size_t(op.copy_at())].dtype : DType::f32;
   check(!is_split(context) || (!wide && op.copy && copy == DType::bf16),

@@ -144,7 +144,7 @@ Kernel prepare(const Rope& op, const KernelContext& context) {
   check(op.heads == 0 || (x.size() == 4 && op.heads <= p.heads), "[rope] the first {} heads of {} turn", op.heads,
         p.heads);
   check(op.freq.dims % 2 == 0 && op.first + op.freq.dims <= p.d,
-        "[rope] {} of {} dims turn behind {}: want an even number, at most all", op.freq.dims, p.d, op.first);
+        "[rope] {} of {} dims rotate after {}: want an even number, at most all", op.freq.dims, p.d, op.first);
   return dispatch_float(context.ins[0].dtype, [&]<class T>() {
     return op.positions ? by_input<T>(p) : by_table<T>(p, context.in_indices(0, 0));
   });

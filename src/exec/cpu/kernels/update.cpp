@@ -60,7 +60,7 @@ void step_scalars(double clip, double squares, double loss, double tokens, doubl
 
 // Counters start from the model's value and accumulate over steps.
 static Kernel count_up(const Accumulate& op, i64 n) {
-  check(!op.starts, "sums of whole numbers go on from step to step");
+  check(!op.starts, "sums of integers continue from step to step");
   return {0, [n](const Args& a) {
             const i32* x = a.in<i32>(1);
             i32* sum = a.out<i32>(0);

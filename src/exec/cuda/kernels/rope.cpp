@@ -14,7 +14,7 @@ Kernel prepare(const Rope& op, const KernelContext& context) {
   const Shape x = context.in_shape(0);
   const i64 dims = op.freq.dims;
   check(dims % 2 == 0 && op.first + dims <= x.back(),
-        "[rope] {} of {} dims turn behind {}: want an even number, at most all", dims, x.back(), op.first);
+        "[rope] {} of {} dims rotate after {}: want an even number, at most all", dims, x.back(), op.first);
   check(op.first == 0 || op.interleaved, "[rope] dims that pass before the others: the CUDA kernel turns neighbours");
   check(x.back() <= RopeLaunch::kMostDims, "[rope] heads of {} dims: the CUDA kernel takes at most {}", x.back(),
         RopeLaunch::kMostDims);

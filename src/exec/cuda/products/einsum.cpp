@@ -104,8 +104,7 @@ std::optional<Kernel> by_parts(const Einsum& op, const EinsumPlan& plan, Adds ad
 }
 
 EinsumLoops loops_of(const std::vector<Loop>& loops) {
-  check(loops.size() <= kMaxEinsumLoops, "[einsum] {} loops, more than the {} that there is room for", loops.size(),
-        kMaxEinsumLoops);
+  check(loops.size() <= kMaxEinsumLoops, "[einsum] {} loops, at most {} are supported", loops.size(), kMaxEinsumLoops);
   EinsumLoops all{int(loops.size()), size_of(loops)};
   for (size_t i = 0; i < loops.size(); ++i) {
     all.size[i] = loops[i].n;

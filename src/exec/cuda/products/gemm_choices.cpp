@@ -185,7 +185,7 @@ std::string GemmChoices::text() const { return text_of({{machine_, choices_}}); 
 
 void GemmChoices::take(const std::string& text) {
   Content content = content_of(text);
-  check(content.kind == Content::kOurs, "another rank's product algorithms came damaged");
+  check(content.kind == Content::kOurs, "another rank's product algorithms are damaged");
   choices_ = std::move(content.machines[machine_]);
   file_.clear();
 }

@@ -17,9 +17,7 @@ namespace {
 // it.
 DecodeLaunch decode_of(const KernelContext& context, int i, Shape box, Turn turn, DType to) {
   const Shape shape = context.in_shape(i), grid = context.in_shape(i + 1);
-  check(shape.size() <= size_t(DecodeLaunch::kMostDims),
-        "[quantized_product] {} dims, more than the {} that there is "
-        "room for",
+  check(shape.size() <= size_t(DecodeLaunch::kMostDims), "[quantized_product] {} dims, at most {} are supported",
         shape.size(), DecodeLaunch::kMostDims);
   std::vector<i64> strides(grid.size());
   i64 stride = 1;

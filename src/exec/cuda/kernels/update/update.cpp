@@ -13,7 +13,7 @@ Kernel prepare(const Accumulate& op, const KernelContext& context) {
   check(type == context.ins[1].dtype, "[accumulate] of {} into {}: cast it", name_of(context.ins[1].dtype),
         name_of(type));
   if (type == DType::i32) {  // counters start from the model's value and accumulate over steps
-    check(!op.starts, "[accumulate] sums of whole numbers go on from step to step");
+    check(!op.starts, "[accumulate] sums of integers continue from step to step");
     return {0, [n = count(context.in_shape(0))](const Args& a) {
               launch_count_up(n, a.in<i32>(1), a.out<i32>(0), a.stream);
             }};
