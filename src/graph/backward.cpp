@@ -37,8 +37,9 @@ std::map<Value, Value> backward(Builder& b, std::map<Value, Value> cot) {
       const Value v = n.ins[k], dv = grads[k];
       if (!dv || !b.wants_grad(v)) continue;
       const Type want = g.type(v).dual(g.info(v).grad_dtype);
-      check(g.type(dv) == want, "[{}] {}: the gradient of input {}, {}, is {}: not the dual {}", n.op.name(),
-            to_string(n.origin), k, to_string(g.type(v)), to_string(g.type(dv)), to_string(want));
+      if (g.type(dv) != want)
+        fail("[{}] {}: the gradient of input {}, {}, is {}: not the dual {}", n.op.name(), to_string(n.origin), k,
+             to_string(g.type(v)), to_string(g.type(dv)), to_string(want));
       const auto [it, is_first] = cot.try_emplace(v, dv);
       if (!is_first) it->second = b.add1(AddGrad{want.ndim()}, {it->second, dv});
     }

@@ -16,8 +16,8 @@ Value Builder::find_leaf(const std::string& name) {
 
 Value Builder::leaf(const LeafSpec& spec) {
   if (Value old = find_leaf(spec.name)) {
-    check(g_.type(old) == spec.type && g_.info(old).role == spec.role && g_.info(old).host == spec.host,
-          "leaf {} is {} and {}", spec.name, to_string(g_.type(old)), to_string(spec.type));
+    if (g_.type(old) != spec.type || g_.info(old).role != spec.role || g_.info(old).host != spec.host)
+      fail("leaf {} is {} and {}", spec.name, to_string(g_.type(old)), to_string(spec.type));
     return old;
   }
   try {

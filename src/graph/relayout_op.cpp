@@ -7,8 +7,8 @@ namespace megalith {
 std::vector<Type> Relayout::infer(const InferArgs& a) const {
   const Type& t = a.ins.at(0);
   RelayoutPlan p = relayout_plan(a.mesh, t.shape, t.layout, axes, to, order, rotated);
-  check(p.from == from && p.transfer == transfer && p.from_order == from_order && p.from_rotated == from_rotated,
-        "relayout over {}: the value is {}, not {}", to_string(axes), to_string(p.from), to_string(from));
+  if (p.from != from || p.transfer != transfer || p.from_order != from_order || p.from_rotated != from_rotated)
+    fail("relayout over {}: the value is {}, not {}", to_string(axes), to_string(p.from), to_string(from));
   const Type result{t.dtype, t.shape, std::move(p.to)};
   if (into && a.ins.at(1) != result)
     fail("relayout into a leaf: it is {}, the result {}", to_string(a.ins[1]), to_string(result));

@@ -13,15 +13,16 @@ i64 run_length(const Mesh& mesh, const Type& x, int d) {
 }
 
 Type grid_of(const Mesh& mesh, const Type& x, const Shape& box, bool over_ranks) {
-  check(box.size() == x.shape.size(), "boxes {} of {}", to_string(box), to_string(x));
-  check(mesh.used(x.layout.partial).empty() && x.layout.max.empty(), "boxes of {}, which is not summed", to_string(x));
+  if (box.size() != x.shape.size()) fail("boxes {} of {}", to_string(box), to_string(x));
+  if (!mesh.used(x.layout.partial).empty() || !x.layout.max.empty())
+    fail("boxes of {}, which is not summed", to_string(x));
   Type out{DType::f32, {}, whole(x.shape.size())};
   out.layout.copy = x.layout.copy, out.layout.partial = x.layout.partial;
   for (int d = 0; d < x.ndim(); ++d) {
     const AxisList& uses = x.layout.dims[size_t(d)];
     const i64 size = box[size_t(d)];
-    check(size > 0 && std::ranges::find(uses, Order::ragged, &AxisUse::order) == uses.end(), "boxes {} of {}",
-          to_string(box), to_string(x));
+    if (size <= 0 || std::ranges::find(uses, Order::ragged, &AxisUse::order) != uses.end())
+      fail("boxes {} of {}", to_string(box), to_string(x));
     out.shape.push_back((x.dim(d) + size - 1) / size);
     if (mesh.n(uses.axes()) == 1 || run_length(mesh, x, d) % size == 0)
       out.layout.dims[size_t(d)] = uses;

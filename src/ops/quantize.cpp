@@ -49,11 +49,11 @@ std::vector<Type> Quantize::infer(const InferArgs& a) const {
   const Type grid = scales_of(a.mesh, x, box, reads_amax(scaling) && scaling != Scaling::nv);
   if (takes_amax()) {
     const Type amax = scales_of(a.mesh, x, tensor_box(a.mesh, x), true);
-    check(a.ins[1] == amax, "the tensor's amax is {}: want {}", to_string(a.ins[1]), to_string(amax));
+    if (a.ins[1] != amax) fail("the tensor's amax is {}: want {}", to_string(a.ins[1]), to_string(amax));
   }
   if (kept) {
     const Type& state = a.ins[1 + size_t(takes_amax())];
-    check(state.dtype == DType::f32 && at < state.elements(), "scale {} of {}", at, to_string(state));
+    if (state.dtype != DType::f32 || at >= state.elements()) fail("scale {} of {}", at, to_string(state));
   }
   if (stochastic) {
     const Type& rows = a.ins.back();
@@ -65,7 +65,7 @@ std::vector<Type> Quantize::infer(const InferArgs& a) const {
   std::vector<Type> out = {codes, grid};
   if (gives_amax) {
     out.push_back(tensor_amax(a.mesh, x));
-    check(out[2].layout.max.empty(), "the amax of {} is that of several ranks", to_string(x));
+    if (!out[2].layout.max.empty()) fail("the amax of {} is that of several ranks", to_string(x));
   }
   if (counts) {
     Type counted{DType::i64, {2}, whole(1)};
@@ -74,7 +74,7 @@ std::vector<Type> Quantize::infer(const InferArgs& a) const {
     out.push_back(counted);
   }
   if (orders == CodeOrders::as_is) return out;
-  check(split > 0 && split < x.ndim(), "codes of {}, transposed at dim {}: want one inside", to_string(x), split);
+  if (split <= 0 || split >= x.ndim()) fail("codes of {}, transposed at dim {}: want one inside", to_string(x), split);
   check(!by_sequence || (split == 2 && scaling == Scaling::power_of_two),
         "codes by sequence, transposed at dim {} by {}", split, name_of(scaling));
   const Type codes_t = turned(codes, turn());
@@ -96,18 +96,20 @@ std::vector<Type> RotateTokens::infer(const InferArgs& a) const {
 std::vector<Type> QuantizedProduct::infer(const InferArgs& a) const {
   check(a.ins.size() == 4u + (accumulate || plus) && !(accumulate && plus), "{}: got {} inputs", spec, a.ins.size());
   const auto is_coded = [&](size_t i, CodeFormat format, const Shape& box, Turn turn) {
-    check(turn.split >= 0 && turn.split < a.ins[i].ndim() && (!turn.by_sequence || turn.split == 2),
-          "{}: operand {} is no transpose by {}", spec, to_string(a.ins[i]), turn.split);
-    check(a.ins[i].dtype == dtype_of_codes(format), "{}: operand {} is not of {} codes", spec, to_string(a.ins[i]),
-          name_of(format));
-    const Type grid = scales_of(a.mesh, turned_back(a.ins[i], turn), box, true);
-    check(a.ins[i + 1] == grid, "{}: scales are {}, want {}", spec, to_string(a.ins[i + 1]), to_string(grid));
+    const Type& x = a.ins[i];
+    if (turn.split < 0 || turn.split >= x.ndim() || (turn.by_sequence && turn.split != 2))
+      fail("{}: operand {} is no transpose by {}", spec, to_string(x), turn.split);
+    if (x.dtype != dtype_of_codes(format))
+      fail("{}: operand {} is not of {} codes", spec, to_string(x), name_of(format));
+    const Type grid = scales_of(a.mesh, turned_back(x, turn), box, true);
+    if (a.ins[i + 1] != grid) fail("{}: scales are {}, want {}", spec, to_string(a.ins[i + 1]), to_string(grid));
   };
   is_coded(0, x_format, x_box, x_turn()), is_coded(2, w_format, w_box, w_turn());
   // Codes have no gradient, but their values have: the rule is that of the plain product.
   const InferArgs two{a.mesh, {a.ins[0], a.ins[2]}, {true, true}};
   std::vector<Type> out = infer_by_rule(Einsum{spec, dtype}.rule(), two, {dtype});
-  if (accumulate || plus) check(a.ins[4] == out[0], "{}: adds {} and {}", spec, to_string(out[0]), to_string(a.ins[4]));
+  if ((accumulate || plus) && a.ins[4] != out[0])
+    fail("{}: adds {} and {}", spec, to_string(out[0]), to_string(a.ins[4]));
   return out;
 }
 

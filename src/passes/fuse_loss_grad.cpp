@@ -86,8 +86,9 @@ void join(Graph& g, const Loss& loss) {
 
 bool fuse_loss_grad(Graph& g) {
   Loss loss;
+  const Finder finder(g);
   for (int i = 0; i < int(g.nodes.size()); ++i)
-    if (Finder(g).find(i, loss)) return join(g, loss), true;  // a model has one
+    if (finder.find(i, loss)) return join(g, loss), true;  // a model has one
   return false;
 }
 

@@ -93,8 +93,8 @@ class Quantizing {
     op.fast = job.product == Product::forward && reads_amax(x.coding.scaling);  // as Transformer Engine
     const std::vector<Value> ins = {x.codes, x.scale_inv, w.codes, w.scale_inv};
     const Type type = op.infer(infer_args(g_, ins, n.phase)).at(0), &was = g_.type(n.outs[0]);
-    check(type == was, "{}: the product of codes is {}, of values {}", job.layer->name, to_string(type),
-          to_string(was));
+    if (type != was)
+      fail("{}: the product of codes is {}, of values {}", job.layer->name, to_string(type), to_string(was));
     inputs_[job.node] = n.ins[0];
     g_.nodes[size_t(job.node)].op = op, g_.nodes[size_t(job.node)].ins = ins;
     ++report_.products;

@@ -2,9 +2,8 @@
 // 2020: greedy by size, within a few percent of the lower bound for transformer steps).
 #include <algorithm>
 #include <numeric>
-#include <set>
-#include <tuple>
 
+#include "plan/collect_leaves.h"
 #include "plan/lanes.h"
 #include "plan/unverified.h"
 
@@ -17,51 +16,19 @@ struct Slot {  // a range of memory: one buffer, several buffers that share it i
   int first, last;
 };
 
-// The value whose memory v shares, through in-place ops and views.
-Value memory_of(const Graph& g, Value v) {
-  for (bool moved = true; moved && g.info(v).node >= 0;) {
-    moved = false;
-    const Node& n = g.nodes[g.info(v).node];
-    for (const Alias& a : n.op.aliases())
-      if ((a.must || a.view) && n.outs[a.out] == v && !moved) v = n.ins[a.in], moved = true;
-  }
-  return v;
-}
-
-// Values in leaves of their own, because another program or another rank reads them.
-using Kept = std::map<std::pair<const Graph*, Value>, std::string>;
-
-Kept find_kept(const std::vector<ProgramSpec>& programs) {
-  Kept kept;
-  for (const ProgramSpec& reader : programs) {
-    const Graph& g = *reader.graph;
-    for (const std::string& name : reader.sent) kept[{&g, memory_of(g, g.outputs.at(name))}] = name;
-    std::set<Value> defined;
-    for (const Node& n : g.nodes) {
-      if (!runs(reader, n)) continue;
-      for (Value in : n.ins) {
-        const Value v = memory_of(g, in);
-        if (g.info(v).node < 0 || defined.count(v)) continue;
-        kept.emplace(std::pair(&g, v), fmt::format("kept {} {}", reader.name, v.id));
-      }
-      defined.insert(n.outs.begin(), n.outs.end());
-    }
-  }
-  return kept;
-}
-
-// The workspace of a relayout that another program ends. It is kept until then.
-std::string kept_workspace(const std::string& program, Value result) {
-  return fmt::format("workspace {} {}", program, result.id);
-}
+using LeafIndex = std::map<std::string, int>;  // by name
 
 class ProgramPlanner {
  public:
-  ProgramPlanner(Plan& plan, const ProgramSpec& spec, const Kept& kept,
-                 const std::function<i64(const Graph&, const Node&)>& workspace)
-      : plan_(plan), g_(*spec.graph), kept_(kept), workspace_(workspace) {
+  ProgramPlanner(Plan& plan, const ProgramSpec& spec, const Kept& kept, const LeafIndex& leaf_index,
+                 const WorkspaceOf& workspace)
+      : plan_(plan),
+        g_(*spec.graph),
+        kept_(kept),
+        leaf_index_(leaf_index),
+        workspace_(workspace),
+        index_(g_.values.size(), -1) {
     program_.name = spec.name;
-    for (size_t i = 0; i < plan.leaves.size(); ++i) leaf_index_[plan.leaves[i].name] = int(i);
     for (const Node& n : g_.nodes)
       if (runs(spec, n)) nodes_.push_back(&n);
   }
@@ -76,35 +43,36 @@ class ProgramPlanner {
 
  private:
   int buffer_of(Value v) {
-    if (auto it = index_.find(v); it != index_.end()) return it->second;
+    if (index_[size_t(v.id)] >= 0) return index_[size_t(v.id)];
     const ValueInfo& info = g_.info(v);
-    Buffer b{info.type, local_type(g_.mesh, info.type).bytes()};
+    Buffer b{info.type, local_bytes(g_.mesh, info.type)};
     if (info.node < 0) b.leaf = leaf_index_.at(info.name);
     if (const auto kept = kept_.find({&g_, v}); kept != kept_.end()) b.leaf = leaf_index_.at(kept->second);
     program_.buffers.push_back(std::move(b));
     slot_.push_back(-1);
-    return index_[v] = int(program_.buffers.size()) - 1;
+    return index_[size_t(v.id)] = int(program_.buffers.size()) - 1;
   }
 
   void make_buffers() {
-    std::set<Value> defined;
+    std::vector<bool> defined(g_.values.size());
     for (const Node* n : nodes_) {
       Instruction in{n->op, {}, {}, n->phase, n->origin};
       in.workspace_bytes = align_up(workspace_(g_, *n));
-      const auto kept =
-          n->outs.empty() ? leaf_index_.end() : leaf_index_.find(kept_workspace(program_.name, n->outs[0]));
-      if (kept != leaf_index_.end()) in.workspace = plan_.leaves[size_t(kept->second)].offset;
+      if (n->op.lane()) {
+        const auto kept = leaf_index_.find(kept_workspace(program_.name, n->outs[0]));
+        if (kept != leaf_index_.end()) in.workspace = plan_.leaves[size_t(kept->second)].offset;
+      }
       for (Value v : n->ins) {
         in.ins.push_back(buffer_of(v));
-        if (g_.info(v).node >= 0 && !defined.count(v)) program_.buffers[in.ins.back()].leaf = carried_leaf(v);
+        if (g_.info(v).node >= 0 && !defined[size_t(v.id)]) program_.buffers[in.ins.back()].leaf = carried_leaf(v);
       }
-      for (Value v : n->outs) in.outs.push_back(buffer_of(v)), defined.insert(v);
+      for (Value v : n->outs) in.outs.push_back(buffer_of(v)), defined[size_t(v.id)] = true;
       for (const Alias& a : n->op.aliases())
         if (a.must || a.view) program_.buffers[in.outs[a.out]].leaf = program_.buffers[in.ins[a.in]].leaf;
       program_.instructions.push_back(std::move(in));
     }
     for (auto& [name, v] : g_.outputs)
-      if (index_.count(v)) program_.outputs[name] = index_[v];
+      if (const int b = index_[size_t(v.id)]; b >= 0) program_.outputs[name] = b;
   }
 
   // A value of another program: it is an in-place updated leaf, or is kept.
@@ -199,86 +167,15 @@ class ProgramPlanner {
   Plan& plan_;
   const Graph& g_;
   const Kept& kept_;
-  const std::function<i64(const Graph&, const Node&)>& workspace_;
+  const LeafIndex& leaf_index_;
+  const WorkspaceOf& workspace_;
   Program program_;
   std::vector<const Node*> nodes_;
-  std::map<std::string, int> leaf_index_;
-  std::map<Value, int> index_;
-  std::vector<int> slot_;  // of each buffer; -1: a leaf's
+  std::vector<int> index_;  // the buffer of each value; -1: none
+  std::vector<int> slot_;   // of each buffer; -1: a leaf's
   std::vector<Slot> slots_;
   std::map<int, int> workspace_slot_;
 };
-
-// The parameters of a packed leaf. Error unless each rank has the full leaf: the parameters are consecutive memory.
-void add_parts(Plan& plan, const ValueInfo& v) {
-  if (v.parts.empty()) return;
-  const Leaf& leaf = *plan.find_leaf(v.name);
-  check(leaf.bytes == leaf.type.bytes(), "packed leaf {} is split: {}", v.name, to_string(v.type));
-  i64 at = leaf.offset;
-  for (const LeafPart& part : v.parts) {
-    Type type{leaf.type.dtype, part.shape, leaf.type.layout};
-    type.layout.dims.assign(part.shape.size(), {});
-    plan.parts.push_back({part.name, type, leaf.role, type.bytes(), at});
-    plan.parts.back().host = leaf.host;
-    at += type.bytes();
-  }
-  check(at == leaf.offset + leaf.bytes, "the parts of packed leaf {} do not fill it", v.name);
-}
-
-bool has_slots(Role r) { return r == Role::input || r == Role::kept; }  // one for each micro-batch in flight
-
-void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const Kept& kept,
-                    const std::function<i64(const Graph&, const Node&)>& workspace) {
-  std::map<std::string, size_t> index;
-  for (const ProgramSpec& spec : programs)
-    for (const ValueInfo& v : spec.graph->values) {
-      if (v.node >= 0) continue;
-      const auto [it, is_new] = index.emplace(v.name, plan.leaves.size());
-      if (!is_new) {
-        Leaf& old = plan.leaves[it->second];
-        if (v.bucket.bucket) old.bucket = 0;  // it is set below
-        if (has_slots(v.role)) old.slots = std::max(old.slots, spec.slots);
-        check(old.type == v.type && old.role == v.role && old.host == v.host,
-              "leaf {} is {} in one program and {} in another", v.name, to_string(old.type), to_string(v.type));
-        continue;
-      }
-      plan.leaves.push_back({v.name, v.type, v.role, local_type(spec.graph->mesh, v.type).bytes()});
-      plan.leaves.back().host = v.host;
-      if (v.bucket.bucket) plan.leaves.back().bucket = 0;
-      if (has_slots(v.role)) plan.leaves.back().slots = spec.slots;
-    }
-  // Ordered by name, because the order of pointers differs from rank to rank.
-  std::map<std::string, std::pair<const Graph*, Value>> by_name;
-  for (const auto& [value, name] : kept) by_name[name] = value;
-  for (const auto& [name, value] : by_name) {
-    const auto& [g, v] = value;
-    int slots = 1;
-    for (const ProgramSpec& spec : programs)
-      if (spec.graph == g) slots = std::max(slots, spec.slots);
-    plan.leaves.push_back({name, g->type(v), Role::kept, local_type(g->mesh, g->type(v)).bytes(), 0, slots});
-  }
-  for (const ProgramSpec& spec : programs)
-    for (const auto& [result, node] : left_open(spec))
-      if (const i64 bytes = align_up(workspace(*spec.graph, *node)))
-        plan.leaves.push_back({kept_workspace(spec.name, result), {DType::u8, {bytes}, whole(1)}, Role::kept, bytes});
-  std::stable_sort(plan.leaves.begin(), plan.leaves.end(), [](const Leaf& a, const Leaf& b) {
-    return std::tuple(a.bucket >= 0, a.host, a.role) < std::tuple(b.bucket >= 0, b.host, b.role);
-  });
-  index.clear();
-  for (size_t i = 0; i < plan.leaves.size(); ++i) index[plan.leaves[i].name] = i;
-  for (Leaf& l : plan.leaves)
-    if (i64& at = l.host ? plan.host_bytes : plan.leaf_bytes; l.bucket < 0) l.offset = at, at += l.stride() * l.slots;
-  for (const ProgramSpec& spec : programs)
-    for (const ValueInfo& v : spec.graph->values) {
-      if (v.node >= 0 || !v.bucket.bucket) continue;
-      Leaf& l = plan.leaves[index.at(v.name)];
-      l.bucket = int(index.at(spec.graph->info(v.bucket.bucket).name));
-      l.offset = plan.leaves[size_t(l.bucket)].offset + v.bucket.element * size_of(v.type.dtype);
-    }
-  for (const ProgramSpec& spec : programs)
-    for (const ValueInfo& v : spec.graph->values)
-      if (v.node < 0 && (v.parts.empty() || !plan.find_leaf(v.parts[0].name))) add_parts(plan, v);
-}
 
 }  // namespace
 
@@ -288,9 +185,11 @@ Plan plan_memory_unverified(const Mesh& mesh, const std::vector<ProgramSpec>& pr
   plan.mesh = mesh;
   const Kept kept = find_kept(programs);
   collect_leaves(plan, programs, kept, workspace);
+  LeafIndex leaf_index;
+  for (size_t i = 0; i < plan.leaves.size(); ++i) leaf_index[plan.leaves[i].name] = int(i);
   i64 most = 0;
   for (const ProgramSpec& spec : programs) {
-    plan.programs.push_back(ProgramPlanner(plan, spec, kept, workspace).run());
+    plan.programs.push_back(ProgramPlanner(plan, spec, kept, leaf_index, workspace).run());
     most = std::max(most, plan.programs.back().activation_bytes);
   }
   plan.arena_bytes = plan.leaf_bytes + most;

@@ -104,6 +104,7 @@ Wanted parse_wanted(const std::string& text) {
 }
 
 bool Wanted::holds(const Choice& c) const {
+  if (words.empty()) return true;
   const std::vector<std::string> all = words_of(c);
   return std::ranges::all_of(words, [&](const auto& word) { return std::ranges::find(all, word) != all.end(); });
 }
