@@ -21,6 +21,21 @@ double runs_a_step(const Plan& plan, const std::string& program, const Instructi
 
 namespace {
 
+// Bytes that only equal types have.
+void append_key(std::string& key, const Type& t) {
+  const auto number = [&](i64 n) { key.append(reinterpret_cast<const char*>(&n), sizeof n); };
+  number(i64(t.dtype)), number(t.ndim());
+  for (const i64 size : t.shape) number(size);
+  for (const AxisList& uses : t.layout.dims) {
+    number(i64(uses.size()));
+    for (const AxisUse& u : uses) number(i64(u.axis)), number(i64(u.order)), number(u.rotated);
+  }
+  for (const AxisSet axes : {t.layout.partial, t.layout.copy, t.layout.max}) {
+    number(axes.size());
+    for (const Axis a : axes) number(i64(a));
+  }
+}
+
 // Layers are alike: the backend is asked once for each kind of node.
 Workspace workspace_of(const Backend& backend) {
   auto known = std::make_shared<std::map<std::string, i64>>();
@@ -28,7 +43,7 @@ Workspace workspace_of(const Backend& backend) {
   return [known, tells, &backend](const Graph& g, const Node& n) {
     if (tells && !tells->may_need_workspace(n.op)) return i64{0};
     std::string key = n.op.print();
-    for (Value v : n.ins) key += to_string(g.type(v));
+    for (Value v : n.ins) append_key(key, g.type(v));
     const auto [it, is_new] = known->emplace(std::move(key), 0);
     if (is_new) it->second = backend.workspace_bytes(g, n);
     return it->second;

@@ -44,6 +44,20 @@ TEST(FactsClock, between_recorded_shapes_rates_go_from_one_to_the_other) {
   EXPECT_LT(between, 600);
 }
 
+// Rates are remembered by table, form and sizes.
+TEST(FactsClock, earlier_questions_do_not_change_an_answer) {
+  DeviceFacts f = some();
+  f.products.push_back({"f8e4m3 -> bf16, nt", {8192, 4096, 4096}, 1e12, 1e-3});
+  f.attention = {{kForm, {512, 512, 512}, 1e9, 1e-4}};
+  KernelKind attention = asked(2896, 2048, 2048);
+  attention.table = KernelKind::Table::attention;
+  const FactsClock clock(f);
+  for (int round = 0; round < 2; ++round)
+    for (const KernelKind& kind :
+         {asked(2896, 2048, 2048), asked(2048, 2896, 512), attention, asked(2896, 2048, 2048, "f8e4m3 -> bf16, nt")})
+      EXPECT_EQ(clock.seconds(kind), FactsClock(f).seconds(kind));
+}
+
 TEST(FactsClock, without_a_fact_of_its_op_a_kernel_goes_by_the_sheet) {
   DeviceFacts f = some();
   f.products.clear();

@@ -72,6 +72,13 @@ const KernelFact* FactsClock::exact(const KernelKind& kind, const Forms& forms) 
 
 // Work a second of the nearest measured kernels of this form, or of this op; 0: there are none.
 double FactsClock::rate(const KernelKind& kind, const Forms& forms) const {
+  const std::lock_guard lock(mutex_);
+  const auto [it, is_new] = rates_[kind.table][kind.form].try_emplace(kind.sizes, 0);
+  if (is_new) it->second = new_rate(kind, forms);
+  return it->second;
+}
+
+double FactsClock::new_rate(const KernelKind& kind, const Forms& forms) const {
   std::vector<std::pair<double, const KernelFact*>> near;
   const auto add = [&](const std::vector<const KernelFact*>& facts, double further) {
     for (const KernelFact* f : facts) near.push_back({distance(f->sizes, kind.sizes) + further, f});

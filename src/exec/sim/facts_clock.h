@@ -2,6 +2,7 @@
 // from the links, and depends on whether its ranks are in one node.
 #pragma once
 #include <map>
+#include <mutex>
 
 #include "exec/sim/clock.h"
 #include "exec/sim/kernel_kind.h"
@@ -35,12 +36,16 @@ class FactsClock final : public Clock {
   using Forms = std::map<std::string, std::vector<const KernelFact*>>;
   const KernelFact* exact(const KernelKind& kind, const Forms& forms) const;
   double rate(const KernelKind& kind, const Forms& forms) const;
+  double new_rate(const KernelKind& kind, const Forms& forms) const;
   double without_facts(const KernelKind& kind) const;
   const Forms& forms_of(const KernelKind& kind) const;
 
   const DeviceFacts& facts_;
   Coord coord_;
   Forms products_, attention_, kernels_;
+  using Rates = std::map<std::string, std::map<std::vector<i64>, double>>;  // by form and sizes
+  mutable std::mutex mutex_;
+  mutable std::map<KernelKind::Table, Rates> rates_;  // layers are alike, and threads of a search share a clock
 };
 
 }  // namespace megalith::sim

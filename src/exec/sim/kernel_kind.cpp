@@ -16,16 +16,16 @@ namespace {
 using Buffers = std::vector<const Buffer*>;
 
 struct Operands {
-  std::vector<Type> ins, outs;  // logical
-  std::vector<Shape> in, out;   // one rank's
+  std::vector<DType> ins, outs;
+  std::vector<Shape> in, out;  // one rank's
 };
 
 Operands operands_of(const Plan& plan, const Program& p, const Instruction& in) {
   Operands o;
-  const auto add = [&](const std::vector<int>& from, std::vector<Type>& types, std::vector<Shape>& shapes) {
+  const auto add = [&](const std::vector<int>& from, std::vector<DType>& types, std::vector<Shape>& shapes) {
     for (int b : from) {
       const Type& t = p.buffers[size_t(b)].type;
-      types.push_back(t), shapes.push_back(local_shape(plan.mesh, t.shape, t.layout));
+      types.push_back(t.dtype), shapes.push_back(local_shape(plan.mesh, t.shape, t.layout));
     }
   };
   add(in.ins, o.ins, o.in), add(in.outs, o.outs, o.out);
@@ -33,11 +33,11 @@ Operands operands_of(const Plan& plan, const Program& p, const Instruction& in) 
 }
 
 // Of many tensors each type once.
-std::string dtypes(const std::vector<Type>& types) {
+std::string dtypes(const std::vector<DType>& types) {
   constexpr size_t kListed = 10;
   std::vector<std::string> names;
-  for (const Type& t : types) {
-    const std::string name(name_of(t.dtype));
+  for (const DType t : types) {
+    const std::string name(name_of(t));
     if (types.size() <= kListed || std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   return fmt::format("{}", fmt::join(names, ","));
@@ -46,8 +46,8 @@ std::string dtypes(const std::vector<Type>& types) {
 // w: the index of the second factor among the inputs. adds: the added terms in the name.
 std::optional<KernelKind> product(const std::string& spec, size_t w, const std::string& adds, const Operands& o) {
   const auto [ins, outs] = split_spec(spec);
-  const EinsumPlan plan = plan_einsum(
-      {{ins[0], o.in[0]}, {ins[1], o.in[w]}, {outs[0], o.out[0]}, {o.ins[0].dtype, o.ins[w].dtype, o.outs[0].dtype}});
+  const EinsumPlan plan =
+      plan_einsum({{ins[0], o.in[0]}, {ins[1], o.in[w]}, {outs[0], o.out[0]}, {o.ins[0], o.ins[w], o.outs[0]}});
   if (plan.kind != EinsumPlan::kGemm) return {};
   const GemmSpec& g = plan.gemm;
   KernelKind k{KernelKind::Table::product, {}, {g.m, g.n, g.k}, 2.0 * double(g.m) * double(g.n) * double(g.k)};
@@ -67,12 +67,11 @@ std::optional<KernelKind> product(const QuantizedProduct& op, const Operands& o)
 KernelKind attention(std::string_view name, const AttentionSpec& at, const Operands& o, const Shape& result, size_t q,
                      double flops) {
   const i64 keys = o.in[at.packed() ? q : q + 1][0];
-  return {
-      KernelKind::Table::attention,
-      fmt::format("{} {}{}{}{}{}", name, name_of(o.ins[q].dtype), at.window > 0 && at.window < keys ? ", window" : "",
-                  at.alibi ? ", alibi" : "", at.dropout > 0 ? ", dropout" : "", at.starts ? ", documents" : ""),
-      {result[0], keys, result[4], result[2] * result[3], result[1]},
-      flops};
+  return {KernelKind::Table::attention,
+          fmt::format("{} {}{}{}{}{}", name, name_of(o.ins[q]), at.window > 0 && at.window < keys ? ", window" : "",
+                      at.alibi ? ", alibi" : "", at.dropout > 0 ? ", dropout" : "", at.starts ? ", documents" : ""),
+          {result[0], keys, result[4], result[2] * result[3], result[1]},
+          flops};
 }
 
 KernelKind memory(const Instruction& in, const Operands& o, double bytes) {
