@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Compares a model of a step's time with 1,549 measured steps of Megatron on A100s (vTrain's data, MICRO 2024).
 
-    bench/vtrain_fit.py FOLDER    # with ground_truth_single.csv and ground_truth_multi.csv; needs numpy and scipy
+    bench/vtrain_fit.py FOLDER [FIRST [DRAWS]]
+
+FOLDER has ground_truth_single.csv and ground_truth_multi.csv. The program needs numpy and scipy.
 
 The model has a plan's terms: products, bytes that other kernels move, the host's launches, and all-reduces of tensor
 parallelism. It also has messages between stages, the pipeline's bubble, all-reduces of gradients, and the update. It
-has ten constants. In each of 16 draws, a random fifth of each table fits them. The errors are those of the rest.
+has ten constants. In each draw, a random fifth of each table fits them. The errors are those of the rest. FIRST is
+the seed of the first of 16 draws, or of DRAWS.
 
 A group is one model on one number of GPUs. Its layouts differ in tp, dp, pp, micro-batch and global batch."""
 import collections
@@ -31,7 +34,7 @@ CONSTANTS = [
     ("bytes/s of NVLink", 230e9, 0.5),
     ("bytes/s of a node's network, for each GPU", 12.5e9, 0.7),
     ("bytes/s of the update", 1e12, 0.5),
-    ("exposed share of gradients' all-reduces", 1.0, 0.7),
+    ("duration of gradients' all-reduces over that of the link", 1.0, 0.7),
     ("sharpness of the maximum of kernels and launches", 1.0, 0.7),
 ]
 START = np.log([value for _, value, _ in CONSTANTS])
@@ -82,7 +85,10 @@ def seconds(x, constants):
     weights = (12 * x["layers"] / pp * h ** 2 + VOCABULARY * h) / tp
     inside = np.clip(NODE / tp, 1, dp)  # ranks of a data-parallel group on one node: each has a network card
     of_data = np.where(is_far, np.minimum(nvlink, card * inside), nvlink)
-    return step + exposed * all_reduce(dp, 2 * weights, of_data) + 16 * weights / update
+    # Without a pipeline the all-reduces overlap the last backward, which takes three of the four passes. With one they follow it.
+    reduction = exposed * all_reduce(dp, 2 * weights, of_data)
+    hidden = np.where(pp == 1, np.minimum(reduction, 3 / 4 * stage), 0)
+    return step + reduction - hidden + 16 * weights / update
 
 
 def take(x, which):
@@ -111,18 +117,19 @@ def best_in_first_three(x, constants):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
+    seed, draws = [int(word) for word in sys.argv[2:4]] + [0, DRAWS][len(sys.argv[2:4]):]
     for name in ["single", "multi"]:
         x = read(folder / f"ground_truth_{name}.csv")
         fifth = x["ms"].size // 5
         errors, shares = [], []
-        for draw in range(DRAWS):
+        for draw in range(seed, seed + draws):
             order = np.random.default_rng(draw).permutation(x["ms"].size)
             constants = fit(take(x, order[:fifth]))
             rest = take(x, order[fifth:])
             errors.append(np.abs(seconds(rest, constants) * 1e3 / rest["ms"] - 1))
             shares.append(best_in_first_three(x, constants))
         means = [100 * e.mean() for e in errors]
-        print(f"{name}: {x['ms'].size} steps, fitted on {fifth}, {DRAWS} draws: mean error of the rest {np.mean(means):.1f}% "
+        print(f"{name}: {x['ms'].size} steps, fitted on {fifth}, {draws} draws: mean error of the rest {np.mean(means):.1f}% "
               f"({min(means):.1f} to {max(means):.1f}), median {100 * np.median(np.concatenate(errors)):.1f}%, "
               f"worst {100 * max(e.max() for e in errors):.0f}%")
         print(f"  the fastest layout is among the first three in {sum(f for _, f in shares)} of {sum(n for n, _ in shares)} groups")
