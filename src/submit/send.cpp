@@ -10,8 +10,6 @@
 
 #include "base/check.h"
 
-extern char** environ;
-
 namespace megalith {
 
 namespace {
