@@ -18,12 +18,12 @@ struct LossScaling {
 namespace loss_scale_state {
 constexpr int kScale = 0, kClean = 1, kLeft = 2, kSize = 3;
 
-inline quant::LossScale read(const quant::LossScaleRule& rule, const double* state) {
+constexpr quant::LossScale read(const quant::LossScaleRule& rule, const double* state) {
   quant::LossScale out(rule);
   out.scale = float(state[kScale]), out.clean = i32(state[kClean]), out.left = i32(state[kLeft]);
   return out;
 }
-inline void write(const quant::LossScale& scale, double* state) {
+constexpr void write(const quant::LossScale& scale, double* state) {
   state[kScale] = scale.scale, state[kClean] = scale.clean, state[kLeft] = scale.left;
 }
 }  // namespace loss_scale_state

@@ -86,11 +86,13 @@ TestedKernel prepare_tested(const AnyOp& op, const KernelContext& context) {
 }
 
 const std::vector<DType>& tested_dtypes() {
-  static const std::vector<DType> all = {DType::f32, DType::bf16};
+  static const std::vector<DType> all = {DType::f32, DType::bf16, DType::f16};
   return all;
 }
 
 bool same_in_place() { return false; }
-double probability_error(DType dtype) { return dtype == DType::bf16 ? 0x1p-8 : 0x1p-24; }
+double probability_error(DType dtype) {
+  return dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f16 ? 0x1p-11 : 0x1p-24;
+}
 
 }  // namespace megalith::kernel_tests

@@ -2,12 +2,13 @@
 // nvcc compiles only device code and its launches. Ops, plans and other host code are in .cpp files.
 #pragma once
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "exec/cuda/device.h"
 
 namespace megalith::cuda {
 
-// The C++ type of a dtype in device code: float, double or __nv_bfloat16. Error for others.
+// The C++ type of a dtype in device code: float, double, __nv_bfloat16 or __half. Error for others.
 template <class F>
 auto dispatch(DType t, F&& f) {
   switch (t) {
@@ -15,6 +16,8 @@ auto dispatch(DType t, F&& f) {
       return f.template operator()<float>();
     case DType::bf16:
       return f.template operator()<__nv_bfloat16>();
+    case DType::f16:
+      return f.template operator()<__half>();
     case DType::f64:
       return f.template operator()<double>();
     default:

@@ -18,7 +18,8 @@ constexpr i64 kHopperKeys = 128;
 static bool suits_hopper(const AttentionCase& c) {
   if (c.block == PairBlock::whole && c.t % kHopperKeys != 0) return false;
   const bool masked = c.causal || c.lengths || c.s != c.t;
-  return c.backward && masked && c.capability == 90 && c.window == 0 && (c.d == 64 || c.d == 128);
+  return c.dtype == DType::bf16 && c.backward && masked && c.capability == 90 && c.window == 0 &&
+         (c.d == 64 || c.d == 128);
 }
 
 // Why a block of a ring cannot use the kernels for all keys of a sequence; empty if it can.
@@ -34,7 +35,7 @@ static std::string objection_of_block(const AttentionCase& c) {
 static std::string objection(const AttentionCase& c) {
   const bool hopper = c.capability / 10 == 9;
   const i64 widest = hopper ? 256 : 128;
-  if (c.dtype != DType::bf16) return fmt::format("cuDNN has none for {}", name_of(c.dtype));
+  if (c.dtype != DType::bf16 && c.dtype != DType::f16) return fmt::format("cuDNN has none for {}", name_of(c.dtype));
   if (c.capability < 80) return "cuDNN needs a GPU of compute capability 8.0 or more";
   if (c.dropout) return "attention dropout is on and its random numbers are keyed by position";
   if (c.alibi) return "the scores have ALiBi's bias";

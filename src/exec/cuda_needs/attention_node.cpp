@@ -90,6 +90,7 @@ CudnnAttention problem_of(const Form& f) {
           .all_g = n[2],
           .query_heads = f.query_heads(),
           .key_heads = f.key_heads(),
+          .dtype = f.dtype(),
           .scale = f.at.scale,
           .window = f.at.window >= f.t ? 0 : f.at.window,
           .causal = f.at.causal,

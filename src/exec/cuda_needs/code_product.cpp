@@ -101,7 +101,8 @@ DecodedProduct decoded_product(const QuantizedProduct& op, const LocalNode& node
   for (Type& t : out.ins) t.dtype = out.dtype;
   const auto bytes = [](const Shape& s, DType t) { return (count(s) * size_of(t) + 255) / 256 * 256; };
   out.x_bytes = bytes(node.in_shape(0), out.dtype), out.w_bytes = bytes(node.in_shape(2), out.dtype);
-  if (out.dtype == DType::f32 && node.outs[0].dtype == DType::bf16) {
+  const DType y = node.outs[0].dtype;
+  if (y != out.dtype && y != DType::f32) {
     out.product = {op.spec, DType::f32}, out.outs[0].dtype = DType::f32;
     out.sums_bytes = bytes(node.out_shape(0), DType::f32);
   } else if (op.accumulate || op.plus) {

@@ -13,6 +13,7 @@ struct CudnnAttention {
   i64 b = 0, g = 0, r = 0, s = 0, t = 0, d = 0;  // s queries, t keys
   i64 all_b = 0, all_g = 0;
   i64 query_heads = 0, key_heads = 0;  // heads in a row of q and dq, and in a row of k, v, dk and dv
+  DType dtype = DType::bf16;           // or f16
   double scale = 1;
   i64 window = 0;        // 0: none
   bool causal = true;    // else every query sees every key

@@ -11,8 +11,8 @@ struct EmbeddingShape {
   i64 first, rows;
 };
 
-// Maximum tokens that a block sums. For a bf16 table a list is summed in one step, so its sum is rounded once.
-constexpr u32 embedding_chunk(DType table) { return table == DType::bf16 ? u32(1) << 31 : 128; }
+// Maximum tokens that a block sums. For a bf16 or f16 table a list is summed in one step, so its sum is rounded once.
+constexpr u32 embedding_chunk(DType table) { return size_of(table) == 2 ? u32(1) << 31 : 128; }
 
 // The parts of the workspace, in order. By row: counts, totals, begins. By token: arrivals, places, lists. Then all
 // chunks, the first chunks of long lists, and their sums.

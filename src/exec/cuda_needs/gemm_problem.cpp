@@ -54,7 +54,8 @@ static bool is_library_kind_of_codes(const GemmProblem& p) {
   constexpr i64 kBytes = 16;
   const GemmSpec& s = p.spec;
   const DType y = s.c.dtype;
-  const bool types = is_coded(s.a.dtype) && is_coded(s.b.dtype) && (y == DType::bf16 || y == DType::f32) &&
+  const bool types = is_coded(s.a.dtype) && is_coded(s.b.dtype) &&
+                     (y == DType::bf16 || y == DType::f16 || y == DType::f32) &&
                      !(s.a.dtype == DType::f8_e5m2 && s.b.dtype == DType::f8_e5m2);
   const bool dense = s.a.col == 1 && s.b.row == 1 && s.c.col == 1 && s.a.row >= s.k && s.b.col >= s.k && s.c.row >= s.n;
   const bool aligned = s.k % kBytes == 0 && s.a.row % kBytes == 0 && s.b.col % kBytes == 0 &&
@@ -69,7 +70,8 @@ bool is_library_kind(const GemmProblem& p) {
   const GemmSpec& s = p.spec;
   if (is_coded(s.a.dtype)) return is_library_kind_of_codes(p);
   const DType x = s.a.dtype, y = s.c.dtype;
-  const bool types = s.b.dtype == x && (x == DType::f32 || x == DType::bf16) && (y == x || y == DType::f32);
+  const bool types =
+      s.b.dtype == x && (x == DType::f32 || x == DType::bf16 || x == DType::f16) && (y == x || y == DType::f32);
   return types && s.c.col == 1 && is_dense(s.b, s.k, s.n) && is_dense(s.a, s.m, s.k) && is_dense(s.c, s.m, s.n);
 }
 

@@ -37,9 +37,9 @@ ProductBatch split_batch(std::vector<Loop> loops);
 // Whether an operand has fp8 codes, with a scale in device memory.
 constexpr bool is_coded(DType t) { return t == DType::f8_e4m3 || t == DType::f8_e5m2; }
 
-// Whether the library supports this kind of product. Either operands are f32 or bf16, of one type, dense along rows or
-// columns. Then y has that type or f32. Or operands are fp8 codes with a dense summed dim, and y is bf16 or f32. It may
-// still not support the sizes.
+// Whether the library supports this kind of product. Either operands are f32, bf16 or f16, of one type, dense along
+// rows or columns. Then y has that type or f32. Or operands are fp8 codes with a dense summed dim, and y is bf16, f16
+// or f32. It may still not support the sizes.
 bool is_library_kind(const GemmProblem& problem);
 
 EinsumOperands operands_of(const Einsum& op, const LocalNode& node);

@@ -19,7 +19,7 @@ NormDevice norm_device(const LocalNode& node) { return {node.gpu.sms, node.gpu.s
 NormShape norm_shape(std::string_view op, const LocalNode& node, int x, bool centred) {
   const DType xt = node.ins[x].dtype, wt = node.ins[x + 1].dtype;
   check_activation(op, xt);
-  check_dtype(op, wt, {DType::f32, DType::bf16});
+  check_activation(op, wt);
   const Shape shape = node.in_shape(x);
   const i64 h = shape.back();
   check(h > 0 && h < NormShape::kMostColumns && count(shape) / h < NormShape::kMostRows,

@@ -38,7 +38,7 @@ NormRing norm_ring(const NormShape& s, const NormDevice& device) {
 NormBlock norm_grad_block(const NormShape& s, const NormDevice& device) { return norm_block(s, 3, device); }
 
 bool adds_up_bias(const NormShape& s, const NormDevice& device) {
-  return s.x == DType::bf16 && (norm_grad_block(s, device).per == 16 || norm_ring(s, device).packs > 0);
+  return size_of(s.x) == 2 && (norm_grad_block(s, device).per == 16 || norm_ring(s, device).packs > 0);
 }
 
 int norm_ring_blocks(const NormShape& s, const NormRing& ring, const NormDevice& device) {

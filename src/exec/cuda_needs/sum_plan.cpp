@@ -70,8 +70,9 @@ SumLaunch plan_sum(DType from, DType to, const SumLoops& loops) {
 bool fits_hopper(const SumLaunch& l, int capability) {
   constexpr i64 kFewest = 1600, kMost = 4800, kRows = 2048;  // columns; rows that give each thread 8 loads at once
   const bool whole = l.columns == l.outputs && l.column_step == 1 && l.summed.count == 1 && l.packed;
-  return capability == 90 && l.from == DType::bf16 && l.to != DType::f64 && whole && l.columns >= kFewest &&
-         l.columns <= kMost && l.summed.stride[0][kX] == l.columns && l.terms >= kRows && l.terms < i64{1} << 30;
+  return capability == 90 && l.from == DType::bf16 && (l.to == DType::bf16 || l.to == DType::f32) && whole &&
+         l.columns >= kFewest && l.columns <= kMost && l.summed.stride[0][kX] == l.columns && l.terms >= kRows &&
+         l.terms < i64{1} << 30;
 }
 
 SumLaunch column_sums(DType from, DType to, i64 rows, i64 columns) {

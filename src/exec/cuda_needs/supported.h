@@ -11,7 +11,11 @@ inline void check_dtype(std::string_view op, DType t, std::initializer_list<DTyp
   check(std::find(among.begin(), among.end(), t) != among.end(), "[{}] has no CUDA kernel for {}: use --device cpu", op,
         name_of(t));
 }
-inline void check_activation(std::string_view op, DType t) { check_dtype(op, t, {DType::f32, DType::bf16}); }
-inline void check_number(std::string_view op, DType t) { check_dtype(op, t, {DType::f32, DType::bf16, DType::f64}); }
+inline void check_activation(std::string_view op, DType t) {
+  check_dtype(op, t, {DType::f32, DType::bf16, DType::f16});
+}
+inline void check_number(std::string_view op, DType t) {
+  check_dtype(op, t, {DType::f32, DType::bf16, DType::f16, DType::f64});
+}
 
 }  // namespace megalith::cuda

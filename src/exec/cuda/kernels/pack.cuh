@@ -8,10 +8,14 @@
 
 namespace megalith::cuda {
 
-// Converts between any two element types; bf16 goes through float.
+// bf16 and f16: two bytes an element.
+template <class T>
+constexpr bool kHalf = std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>;
+
+// Converts between any two element types; bf16 and f16 go through float.
 template <class To, class From>
 __device__ inline To convert(From x) {
-  if constexpr (std::is_same_v<From, __nv_bfloat16> && !std::is_same_v<To, __nv_bfloat16>)
+  if constexpr (kHalf<From> && !std::is_same_v<To, From>)
     return To(float(x));
   else
     return To(x);
@@ -63,6 +67,14 @@ __device__ inline Numbers<S, N> unpack(const Pack<T, N>& p) {
       out.x[k] = S(__uint_as_float(pairs[k / 2] << 16));
       out.x[k + 1] = S(__uint_as_float(pairs[k / 2] & 0xffff0000u));
     }
+  } else if constexpr (std::is_same_v<T, __half> && N % 2 == 0) {
+    __half2 pairs[N / 2];
+    memcpy(pairs, p.words, sizeof pairs);
+#pragma unroll
+    for (int k = 0; k < N; k += 2) {
+      const float2 pair = __half22float2(pairs[k / 2]);
+      out.x[k] = S(pair.x), out.x[k + 1] = S(pair.y);
+    }
   } else {
     T x[N];
     memcpy(x, p.words, sizeof x);
@@ -79,6 +91,11 @@ __device__ inline Pack<T, N> pack(const Numbers<S, N>& v) {
     __nv_bfloat162 pairs[N / 2];
 #pragma unroll
     for (int k = 0; k < N; k += 2) pairs[k / 2] = __floats2bfloat162_rn(float(v.x[k]), float(v.x[k + 1]));
+    memcpy(p.words, pairs, sizeof pairs);
+  } else if constexpr (std::is_same_v<T, __half> && N % 2 == 0) {
+    __half2 pairs[N / 2];
+#pragma unroll
+    for (int k = 0; k < N; k += 2) pairs[k / 2] = __floats2half2_rn(float(v.x[k]), float(v.x[k + 1]));
     memcpy(p.words, pairs, sizeof pairs);
   } else {
     T x[N];
@@ -116,19 +133,32 @@ __device__ inline Pack<T, N> packed(const float (&x)[N]) {
   return pack<T>(v);
 }
 
-// Elements `at`, at + 1, .. of a vector in f32 or bf16, as f32.
+// Elements `at`, at + 1, .. of a vector in f32, bf16 or f16, as f32.
 template <int N>
 __device__ inline void load_widened(const void* from, DType dtype, i64 at, float (&to)[N]) {
   if (dtype == DType::f32)
     unpack(load_pack<N>(static_cast<const float*>(from) + at), to);
+  else if (dtype == DType::f16)
+    unpack(load_pack<N>(static_cast<const __half*>(from) + at), to);
   else
     unpack(load_pack<N>(static_cast<const __nv_bfloat16*>(from) + at), to);
 }
 
-// f.template operator()<T>() with T f32 or bf16; prepare() has checked the type.
+// Stores x as element `at` of a vector in f32, bf16 or f16.
+__device__ inline void store_narrowed(void* to, DType dtype, i64 at, float x) {
+  if (dtype == DType::f32)
+    static_cast<float*>(to)[at] = x;
+  else if (dtype == DType::f16)
+    static_cast<__half*>(to)[at] = __half(x);
+  else
+    static_cast<__nv_bfloat16*>(to)[at] = __nv_bfloat16(x);
+}
+
+// f.template operator()<T>() with T f32, bf16 or f16; prepare() has checked the type.
 template <class F>
 void dispatch_activation(DType t, F&& f) {
   if (t == DType::bf16) return f.template operator()<__nv_bfloat16>();
+  if (t == DType::f16) return f.template operator()<__half>();
   f.template operator()<float>();
 }
 

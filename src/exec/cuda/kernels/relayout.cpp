@@ -61,9 +61,9 @@ class Mover {
         return;
       case Transfer::all_reduce:
       case Transfer::all_reduce_max:
-        return check_dtype(op_.name, dtype_, {DType::f32, DType::bf16, DType::f64, DType::i32});
+        return check_dtype(op_.name, dtype_, {DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32});
       case Transfer::reduce_scatter:
-        check_dtype(op_.name, dtype_, {DType::f32, DType::bf16, DType::f64, DType::i32});
+        check_dtype(op_.name, dtype_, {DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32});
         return route_scatter();
       case Transfer::all_gather:
         return route_gather();

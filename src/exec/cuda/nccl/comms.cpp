@@ -42,12 +42,14 @@ ncclDataType_t type_of(DType t) {
       return ncclFloat32;
     case DType::bf16:
       return ncclBfloat16;
+    case DType::f16:
+      return ncclFloat16;
     case DType::f64:
       return ncclFloat64;
     case DType::i32:
       return ncclInt32;
     default:
-      fail("{} numbers cannot be added between GPUs: f32, bf16, f64 or i32", name_of(t));
+      fail("{} numbers cannot be added between GPUs: f32, bf16, f16, f64 or i32", name_of(t));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "exec/cuda/products/gemm.h"
 #include "exec/cuda/products/parts.h"
 #include "exec/cuda_needs/parts_product.h"
+#include "exec/cuda_needs/supported.h"
 #include "ops/einsum_plan.h"
 
 namespace megalith::cuda {
@@ -115,9 +116,7 @@ EinsumLoops loops_of(const std::vector<Loop>& loops) {
 
 // bias_n: elements of the bias, which covers y's last letters.
 Kernel by_loops(const EinsumOperands& operands, Adds adds, i64 bias_n) {
-  for (DType t : operands.dtypes)
-    check(t == DType::f32 || t == DType::bf16 || t == DType::f64,
-          "[einsum] dtype {} is not one the GPU computes in (f32, bf16, f64)", name_of(t));
+  for (DType t : operands.dtypes) check_number("einsum", t);
   std::vector<Loop> outer, inner;
   for (const Loop& l : make_loops({operands.x, operands.w, operands.y})) (l.stride[2] ? outer : inner).push_back(l);
   const EinsumLaunch l{operands.dtypes[0], operands.dtypes[1], operands.dtypes[2],

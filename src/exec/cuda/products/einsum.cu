@@ -12,6 +12,7 @@ constexpr int kThreads = 256;
 static __device__ double load(const void* p, DType t, i64 i) {
   if (t == DType::f32) return static_cast<const float*>(p)[i];
   if (t == DType::bf16) return float(static_cast<const __nv_bfloat16*>(p)[i]);
+  if (t == DType::f16) return float(static_cast<const __half*>(p)[i]);
   return static_cast<const double*>(p)[i];
 }
 static __device__ void store(void* p, DType t, i64 i, double v) {
@@ -19,6 +20,8 @@ static __device__ void store(void* p, DType t, i64 i, double v) {
     static_cast<float*>(p)[i] = float(v);
   else if (t == DType::bf16)
     static_cast<__nv_bfloat16*>(p)[i] = __nv_bfloat16(float(v));
+  else if (t == DType::f16)
+    static_cast<__half*>(p)[i] = __half(float(v));
   else
     static_cast<double*>(p)[i] = v;
 }
@@ -99,6 +102,8 @@ void fill_normal(void* x, DType dtype, i64 n, u32 seed, cudaStream_t stream) {
     normal_kernel<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e5m2*>(x), n, seed, 57344 / kDeviation);
   else if (dtype == DType::f32)
     normal_kernel<<<blocks, kThreads, 0, stream>>>(static_cast<float*>(x), n, seed);
+  else if (dtype == DType::f16)
+    normal_kernel<<<blocks, kThreads, 0, stream>>>(static_cast<__half*>(x), n, seed);
   else
     normal_kernel<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(x), n, seed);
   check_launch("[einsum] random numbers");

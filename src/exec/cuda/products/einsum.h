@@ -15,7 +15,7 @@ struct EinsumLoops {
 };
 
 struct EinsumLaunch {
-  DType x, w, y;  // f32, bf16 or f64
+  DType x, w, y;  // f32, bf16, f16 or f64
   EinsumLoops outer, inner;
   i64 bias_n = 1;
 };

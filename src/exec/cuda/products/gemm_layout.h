@@ -20,6 +20,7 @@ inline View transposed(const Matrix& m, i64 rows, i64 cols) {
 inline cudaDataType type_of(DType t) {
   if (t == DType::f8_e4m3) return CUDA_R_8F_E4M3;
   if (t == DType::f8_e5m2) return CUDA_R_8F_E5M2;
+  if (t == DType::f16) return CUDA_R_16F;
   return t == DType::f32 ? CUDA_R_32F : CUDA_R_16BF;
 }
 

@@ -25,6 +25,8 @@ std::vector<float> some_rows(const std::byte* y, const GemmSpec& spec, cudaStrea
   std::vector<float> numbers(size_t(rows * spec.n));
   if (spec.c.dtype == DType::bf16)
     std::copy_n(reinterpret_cast<const bf16*>(raw.data()), numbers.size(), numbers.begin());
+  else if (spec.c.dtype == DType::f16)
+    std::copy_n(reinterpret_cast<const f16*>(raw.data()), numbers.size(), numbers.begin());
   else
     std::copy_n(reinterpret_cast<const float*>(raw.data()), numbers.size(), numbers.begin());
   return numbers;
@@ -33,8 +35,8 @@ std::vector<float> some_rows(const std::byte* y, const GemmSpec& spec, cudaStrea
 bool alike(const std::vector<float>& a, const std::vector<float>& b, DType dtype) {
   float largest = 0;
   for (float x : a) largest = std::isfinite(x) ? std::max(largest, std::abs(x)) : NAN;
-  // A bf16 y is rounded by up to 1/256 in both results; f32 sums of 1e5 terms differ by about 1e-5.
-  const float limit = largest * (dtype == DType::bf16 ? 1.0f / 64 : 1.0f / 1024);
+  // A bf16 y is rounded by up to 1/256 in both results, an f16 y by 1/2048; f32 sums of 1e5 terms differ by about 1e-5.
+  const float limit = largest * (dtype == DType::bf16 ? 1.0f / 64 : dtype == DType::f16 ? 1.0f / 512 : 1.0f / 1024);
   return std::ranges::equal(a, b, [&](float x, float y) { return std::abs(x - y) <= limit; });
 }
 

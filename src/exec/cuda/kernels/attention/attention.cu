@@ -183,7 +183,7 @@ void with_kernel(const AttentionSizes& z, F&& f) {
   const auto typed = [&]<class T>() {
     z.reach > 0 ? sized.template operator()<T, true>() : sized.template operator()<T, false>();
   };
-  z.dtype == DType::f32 ? typed.template operator()<float>() : typed.template operator()<bfloat>();
+  dispatch_activation(z.dtype, typed);
 }
 
 constexpr int kSquare = 32;

@@ -22,9 +22,9 @@ __global__ void stats_kernel(const __grid_constant__ AttentionSizes z, const __g
   float sum = 0;
   if (z.d % 2 == 0 && sizeof(T) == 2) {
     for (int i = 2 * lane_id(); i < z.d; i += 64) {
-      const float2 a = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(dout + i));
-      const float2 c = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(o + i));
-      sum += a.x * c.x + a.y * c.y;
+      float a[2], c[2];
+      unpack(load_pack<2>(dout + i), a), unpack(load_pack<2>(o + i), c);
+      sum += a[0] * c[0] + a[1] * c[1];
     }
   } else {
     for (int i = lane_id(); i < z.d; i += 32) sum += float(dout[i]) * float(o[i]);
@@ -53,7 +53,7 @@ void with_kernel(const AttentionSizes& z, F&& f) {
   const auto typed = [&]<class T>() {
     z.reach > 0 ? sized.template operator()<T, true>() : sized.template operator()<T, false>();
   };
-  z.dtype == DType::f32 ? typed.template operator()<float>() : typed.template operator()<bfloat>();
+  dispatch_activation(z.dtype, typed);
 }
 
 template <class T>

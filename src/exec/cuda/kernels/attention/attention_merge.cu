@@ -1,6 +1,7 @@
 #include "exec/cuda/kernels/attention/attention_merge.h"
 
 #include "exec/cuda/kernels/device_math.cuh"
+#include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
 
@@ -12,33 +13,20 @@ constexpr int kThreads = 256, kEach = 8;  // elements of a thread
 struct Elements {
   float x[kEach];
 };
-__device__ Elements load_elements(const float* from) {
+template <class T>
+__device__ Elements load_elements(const T* from) {
   Elements out;
-  *reinterpret_cast<float4*>(out.x) = reinterpret_cast<const float4*>(from)[0];
-  *reinterpret_cast<float4*>(out.x + 4) = reinterpret_cast<const float4*>(from)[1];
+  unpack(load_pack<kEach>(from), out.x);
   return out;
 }
-__device__ Elements load_elements(const __nv_bfloat16* from) {
-  const auto v = *reinterpret_cast<const Vec<__nv_bfloat16>*>(from);
-  Elements out;
-#pragma unroll
-  for (int i = 0; i < kEach; ++i) out.x[i] = widen(v.x[i]);
-  return out;
-}
-__device__ void store_elements(float* to, const Elements& v) {
-  reinterpret_cast<float4*>(to)[0] = *reinterpret_cast<const float4*>(v.x);
-  reinterpret_cast<float4*>(to)[1] = *reinterpret_cast<const float4*>(v.x + 4);
-}
-__device__ void store_elements(__nv_bfloat16* to, const Elements& v) {
-  Vec<__nv_bfloat16> out;
-#pragma unroll
-  for (int i = 0; i < kEach; ++i) out.x[i] = narrow<__nv_bfloat16>(v.x[i]);
-  *reinterpret_cast<Vec<__nv_bfloat16>*>(to) = out;
+template <class T>
+__device__ void store_elements(T* to, const Elements& v) {
+  put_pack(to, packed<T>(v.x));
 }
 
 // d / 8 threads for each row, all in one block. They all read a row before its lse is written, because lse may
 // overlap it.
-template <class Out>
+template <class Part, class Out>
 __global__ void __launch_bounds__(kThreads)
     merge_kernel(const __grid_constant__ AttentionMerge n, const __grid_constant__ AttentionMergeBuffers x) {
   const int threads = n.d / kEach, rows = kThreads / threads, mine = int(threadIdx.x) / threads;
@@ -64,7 +52,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   if (has_part) {
     const i64 from = (at * n.heads + head) * n.d + column;
-    const Elements fresh = load_elements(static_cast<const __nv_bfloat16*>(x.o_part) + from);
+    const Elements fresh = load_elements(static_cast<const Part*>(x.o_part) + from);
 #pragma unroll
     for (int i = 0; i < kEach; ++i) out.x[i] += fresh.x[i] * (weights[1] * scale);
   }
@@ -77,8 +65,11 @@ void launch(const AttentionMerge& n, const AttentionMergeBuffers& x, cudaStream_
   if (n.s == 0 || n.heads == 0) return;
   check(n.s * n.heads < i64{1} << 30, "[attention_part] {} queries of {} heads are too large", n.s, n.heads);
   const int blocks = blocks_for(n.s * n.heads, kThreads / (n.d / kEach));
-  n.wide ? merge_kernel<float><<<blocks, kThreads, 0, stream>>>(n, x)
-         : merge_kernel<__nv_bfloat16><<<blocks, kThreads, 0, stream>>>(n, x);
+  const auto typed = [&]<class T>() {
+    n.wide ? merge_kernel<T, float><<<blocks, kThreads, 0, stream>>>(n, x)
+           : merge_kernel<T, T><<<blocks, kThreads, 0, stream>>>(n, x);
+  };
+  n.part == DType::f16 ? typed.template operator()<__half>() : typed.template operator()<__nv_bfloat16>();
   check_launch("[attention_part] merge");
 }
 

@@ -8,11 +8,12 @@ namespace megalith::cuda {
 
 struct AttentionMerge {
   i64 s = 0, heads = 0, query = 0, queries = 0;
-  int d = 0;          // a multiple of 8, at most 2048
-  bool wide = false;  // o is f32, else bf16
+  int d = 0;                 // a multiple of 8, at most 2048
+  bool wide = false;         // o is f32, else of the part's type
+  DType part = DType::bf16;  // or f16
 };
 struct AttentionMergeBuffers {
-  const void* o_part;       // bf16 [queries, h, d]
+  const void* o_part;       // bf16 or f16 [queries, h, d]
   const float* lse_part;    // [h, queries]
   const float* o_before;    // [s, h, d], or null: there were no keys before
   const float* lse_before;  // [s, h], or null

@@ -38,7 +38,8 @@ Kernel own(const AttentionPart& op, const DeviceForm& f) {
 
 // `plan`: null if no query sees any key.
 Kernel by_cudnn(const AttentionPart& op, const Form& f, const SeenBlock& seen, const CudnnPlanPtr& plan) {
-  const AttentionMerge merge{f.sizes[0], f.sizes[1] * f.heads(), seen.query, seen.queries, int(f.sizes[4]), !op.last};
+  const AttentionMerge merge{f.sizes[0], f.sizes[1] * f.heads(), seen.query, seen.queries, int(f.sizes[4]), !op.last,
+                             f.dtype()};
   const i64 row = merge.heads * merge.d * size_of(DType::bf16), first = seen.query * row;
   const PartWorkspace at = part_workspace(sizes_of(f), seen);
   return {at.bytes(), [=](const Args& a) {

@@ -3,11 +3,15 @@
 // are `l/4` (elements 0, 1) and `l/4 + 8` (2, 3). f32 products are plain multiply-adds in the same order, so all other
 // code is shared. Rows of tiles are 16 bytes longer than their data, so no two rows of a fragment share a bank.
 #pragma once
-#include "exec/cuda/launch.cuh"
+#include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
 
 using bfloat = __nv_bfloat16;
+
+// The types of the tensor cores: bf16 and f16.
+template <class T>
+concept Half = sizeof(T) == 2;
 
 template <class T, int D>
 constexpr int kRow = D + 16 / int(sizeof(T));  // elements from one row of a tile to the next
@@ -52,7 +56,7 @@ __device__ void load_tile(T* to, const T* from, i64 stride, int rows, int d) {
 }
 
 template <bool kTransposed>
-__device__ inline void load_fragment(unsigned (&x)[4], const bfloat* from) {
+__device__ inline void load_fragment(unsigned (&x)[4], const void* from) {
   const unsigned at = unsigned(__cvta_generic_to_shared(from));
   if constexpr (kTransposed)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -65,23 +69,36 @@ __device__ inline void load_fragment(unsigned (&x)[4], const bfloat* from) {
                  : "r"(at)
                  : "memory");
 }
-// c[16, 8] += a[16, 16] b[16, 8]
+// c[16, 8] += a[16, 16] b[16, 8], with factors of type T
+template <Half T>
 __device__ inline void tensor_core(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  if constexpr (std::is_same_v<T, __half>)
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  else
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
+// Two numbers of type T in a word.
+template <Half T>
 __device__ inline unsigned pack(float low, float high) {
-  const __nv_bfloat162 x = __floats2bfloat162_rn(low, high);
-  return reinterpret_cast<const unsigned&>(x);
+  if constexpr (std::is_same_v<T, __half>) {
+    const __half2 x = __floats2half2_rn(low, high);
+    return reinterpret_cast<const unsigned&>(x);
+  } else {
+    const __nv_bfloat162 x = __floats2bfloat162_rn(low, high);
+    return reinterpret_cast<const unsigned&>(x);
+  }
 }
 
 // c[16, N] = a b^T for tiles a (the warp's 16 rows) and b (N rows) of width D.
-template <int D, int N>
-__device__ void product_of_rows(Sums<N>& c, const bfloat* a, const bfloat* b) {
+template <int D, int N, Half T>
+__device__ void product_of_rows(Sums<N>& c, const T* a, const T* b) {
   const int lane = lane_id();
-  a += lane % 16 * kRow<bfloat, D> + lane / 16 * 8;
-  b += (lane % 8 + lane / 16 * 8) * kRow<bfloat, D> + lane / 8 % 2 * 8;
+  a += lane % 16 * kRow<T, D> + lane / 16 * 8;
+  b += (lane % 8 + lane / 16 * 8) * kRow<T, D> + lane / 8 % 2 * 8;
 #pragma unroll
   for (int j = 0; j < N / 8; ++j)
 #pragma unroll
@@ -92,9 +109,9 @@ __device__ void product_of_rows(Sums<N>& c, const bfloat* a, const bfloat* b) {
     load_fragment<false>(x, a + k);
 #pragma unroll
     for (int j = 0; j < N / 8; j += 2) {
-      load_fragment<false>(y, b + j * 8 * kRow<bfloat, D> + k);
-      tensor_core(c[j], x, y[0], y[1]);
-      tensor_core(c[j + 1], x, y[2], y[3]);
+      load_fragment<false>(y, b + j * 8 * kRow<T, D> + k);
+      tensor_core<T>(c[j], x, y[0], y[1]);
+      tensor_core<T>(c[j + 1], x, y[2], y[3]);
     }
   }
 }
@@ -124,19 +141,20 @@ __device__ void product_of_rows(Sums<N>& c, const float* a, const float* b) {
 
 // `c[16, W] += a b` for a [16, N] in registers, and columns `0..W-1` of the tile b (N rows of width D). `stash`: [16,
 // N] in the warp's own shared memory, for f32 only.
-template <int D, int W, int N>
-__device__ void add_product(Sums<W>& c, const Sums<N>& a, const bfloat* b, float*) {
-  b += lane_id() % 16 * kRow<bfloat, D> + lane_id() / 16 * 8;
+template <int D, int W, int N, Half T>
+__device__ void add_product(Sums<W>& c, const Sums<N>& a, const T* b, float*) {
+  b += lane_id() % 16 * kRow<T, D> + lane_id() / 16 * 8;
 #pragma unroll
   for (int k = 0; k < N / 16; ++k) {
     const float(&low)[4] = a[2 * k], (&high)[4] = a[2 * k + 1];
-    const unsigned x[4] = {pack(low[0], low[1]), pack(low[2], low[3]), pack(high[0], high[1]), pack(high[2], high[3])};
+    const unsigned x[4] = {pack<T>(low[0], low[1]), pack<T>(low[2], low[3]), pack<T>(high[0], high[1]),
+                           pack<T>(high[2], high[3])};
 #pragma unroll
     for (int j = 0; j < W / 8; j += 2) {
       unsigned y[4];
-      load_fragment<true>(y, b + k * 16 * kRow<bfloat, D> + j * 8);
-      tensor_core(c[j], x, y[0], y[1]);
-      tensor_core(c[j + 1], x, y[2], y[3]);
+      load_fragment<true>(y, b + k * 16 * kRow<T, D> + j * 8);
+      tensor_core<T>(c[j], x, y[0], y[1]);
+      tensor_core<T>(c[j + 1], x, y[2], y[3]);
     }
   }
 }
@@ -174,7 +192,7 @@ __device__ void store_row(T* to, int first, int d, const Sums<W>& c, int i, floa
       if constexpr (std::is_same_v<T, float>)
         *reinterpret_cast<float2*>(to + column) = make_float2(low, high);
       else
-        *reinterpret_cast<unsigned*>(to + column) = pack(low, high);
+        *reinterpret_cast<unsigned*>(to + column) = pack<T>(low, high);
     } else {
       if (column < d) to[column] = T(low);
       if (column + 1 < d) to[column + 1] = T(high);

@@ -18,7 +18,7 @@ class SdpaGraph {
 
  public:
   explicit SdpaGraph(const CudnnAttention& p) : p_(p) {
-    graph.set_io_data_type(fe::DataType_t::BFLOAT16)
+    graph.set_io_data_type(p.dtype == DType::f16 ? fe::DataType_t::HALF : fe::DataType_t::BFLOAT16)
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT)
         .set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);

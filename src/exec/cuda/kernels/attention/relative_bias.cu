@@ -16,10 +16,9 @@ __global__ void spread_kernel(const __grid_constant__ RelativeTable t, const T* 
 }
 
 // A block has one query of a head.
-__global__ void write_kernel(const __grid_constant__ RelativeTable t, int keys, const __nv_bfloat16* table,
-                             __nv_bfloat16* biases) {
+__global__ void write_kernel(const __grid_constant__ RelativeTable t, int keys, const u16* table, u16* biases) {
   const int query = int(blockIdx.x), head = int(blockIdx.y);
-  __nv_bfloat16* to = biases + (i64(head) * gridDim.x + query) * keys;
+  u16* to = biases + (i64(head) * gridDim.x + query) * keys;
   for (int key = int(threadIdx.x); key < keys; key += int(blockDim.x))
     to[key] = table[i64(head) * t.buckets.count + t.buckets.of(key - query)];
 }
@@ -73,7 +72,7 @@ void spread_biases(const RelativeTable& t, const void* table, float factor, floa
 void write_biases(const RelativeTable& t, int queries, int keys, const void* table, void* biases, cudaStream_t stream) {
   if (t.heads == 0 || queries == 0) return;
   write_kernel<<<dim3(unsigned(queries), unsigned(t.heads)), kThreads, 0, stream>>>(
-      t, keys, static_cast<const __nv_bfloat16*>(table), static_cast<__nv_bfloat16*>(biases));
+      t, keys, static_cast<const u16*>(table), static_cast<u16*>(biases));
   check_launch("[attention] biases of all scores");
 }
 

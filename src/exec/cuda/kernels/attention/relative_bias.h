@@ -15,7 +15,7 @@ struct RelativeTable {
 // table [heads, buckets] -> bias [heads, distances], times a factor
 void spread_biases(const RelativeTable& t, const void* table, float factor, float* bias, cudaStream_t stream);
 
-// table [heads, buckets] in bf16 -> biases [heads, queries, keys], of positions from 0 on
+// table [heads, buckets] in bf16 or f16 -> biases [heads, queries, keys], of positions from 0 on
 void write_biases(const RelativeTable& t, int queries, int keys, const void* table, void* biases, cudaStream_t stream);
 
 // grads [samples, heads, strips, distances] -> by_distance [heads, distances] -> dtable [heads, buckets]

@@ -112,10 +112,11 @@ class HeldRow {
       }
       return m;
     } else {
-      __nv_bfloat162 m = __float2bfloat162_rn(kNone);
+      using Pair = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
+      Pair m{T(kNone), T(kNone)};
 #pragma unroll
       for (int k = 0; k < kPacks; ++k) {
-        __nv_bfloat162 pairs[N / 2];
+        Pair pairs[N / 2];
         memcpy(pairs, x_[k].words, sizeof pairs);
 #pragma unroll
         for (int e = 0; e < N / 2; ++e) m = __hmax2(m, pairs[e]);

@@ -39,7 +39,7 @@ template <class Gradient>
 Kernel backward(const Gradient& op, const KernelContext& context, bool centred, bool amax = false) {
   const NormShape s = norm_shape(op.name, context, 1, centred);
   check_dtype(op.name, context.ins[0].dtype, {s.x});
-  check_dtype(op.name, context.outs[1].dtype, {DType::f32, DType::bf16});
+  check_activation(op.name, context.outs[1].dtype);
   const int after = centred ? 5 : 4;  // inputs that every form has
   const int output = centred ? 3 : 2, bias = output + op.with_output;
   if (op.residual) check_dtype(op.name, context.ins[after].dtype, {s.x});

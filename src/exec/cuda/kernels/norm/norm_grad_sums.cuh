@@ -1,7 +1,7 @@
 // Adds the sums dw, dc and db of the blocks of a norm's gradient, from the workspace [sums][blocks][h].
 #pragma once
 #include "exec/cuda/kernels/norm/norm.h"
-#include "exec/cuda/launch.cuh"
+#include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
 
@@ -42,10 +42,7 @@ __global__ void __launch_bounds__(1024) add_blocks_kernel(const float* sums, int
   const i64 to = i64(blockIdx.x) * 32 + threadIdx.y;
   if (threadIdx.x != 0 || to >= h) return;
   const SummedTo out = all.each[blockIdx.y];
-  if (out.type == DType::f32)
-    static_cast<float*>(out.at)[to] = sum;
-  else
-    static_cast<__nv_bfloat16*>(out.at)[to] = __nv_bfloat16(sum);
+  store_narrowed(out.at, out.type, to, sum);
 }
 
 }  // namespace megalith::cuda

@@ -14,9 +14,10 @@ UpdateTypes update_types(std::string_view op, std::span<const DType> ins, std::o
   UpdateTypes types;
   types.split = ins[0] == DType::u16;
   if (!types.split) check_dtype(op, ins[0], {DType::f32});
-  for (const DType t : ins.subspan(1)) check_activation(op, t);
   types.g = ins[1];
   for (size_t k = 2; k < ins.size(); ++k) types.states[k - 2] = ins[k];
+  const DType half = copy == DType::f16 ? DType::f16 : DType::bf16;
+  for (const DType t : ins.subspan(1)) check_dtype(op, t, {DType::f32, half});
   if (!copy && !types.split) return types;
   check(copy.has_value(), "[{}] weights without the copy that they are split from", op);
   check_activation(op, *copy);

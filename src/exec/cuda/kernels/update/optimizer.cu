@@ -25,36 +25,37 @@ struct Arithmetic {
 template <class Rule>
 using StepOf = typename Rule::template Step<Arithmetic>;
 
-// Which tensors of a launch are bf16.
+// Which tensors of a launch have two bytes an element.
 struct Narrow {
   bool g, states[kMostStates];
 };
 
-// Elements [i, i + K) in memory: f32; with kMixed f32 or bf16.
-template <bool kMixed, int K>
+// Elements [i, i + K) in memory: f32; with kMixed f32 or H.
+template <class H, bool kMixed, int K>
 struct Lying {
   Pack<float, K> wide;
-  Pack<__nv_bfloat16, K> bf16_half;
+  Pack<H, K> half;
 
   __device__ void load(const void* from, i64 i, bool narrow) {
     if (kMixed && narrow)
-      bf16_half = load_pack<K>(static_cast<const __nv_bfloat16*>(from) + i);
+      half = load_pack<K>(static_cast<const H*>(from) + i);
     else
       wide = load_pack<K>(static_cast<const float*>(from) + i);
   }
   __device__ Numbers<float, K> numbers(bool narrow) const {
-    if (kMixed && narrow) return unpack<float>(bf16_half);
+    if (kMixed && narrow) return unpack<float>(half);
     return unpack<float>(wide);
   }
   static __device__ void store(void* to, i64 i, const Numbers<float, K>& v, bool narrow) {
     if (kMixed && narrow)
-      store_pack(static_cast<__nv_bfloat16*>(to) + i, v);
+      store_pack(static_cast<H*>(to) + i, v);
     else
       store_pack(static_cast<float*>(to) + i, v);
   }
 };
 
-// Elements [i, i + K) of an update's tensors. C: type of the copy.
+// Elements [i, i + K) of an update's tensors. C: type of the copy. Gradients and states of two bytes an element are
+// f16 if the copy is f16, else bf16.
 template <class Rule, class C, bool kSplit, bool kMixed, int K>
 struct State {
   static constexpr int kStates = Rule::kStates;
@@ -62,7 +63,8 @@ struct State {
   using W = std::conditional_t<kSplit, u16, float>;
   Pack<W, K> w;
   Pack<C, K> copy;  // read with kSplit
-  Lying<kMixed, K> g, states[kMostStates];
+  using H = std::conditional_t<std::is_same_v<C, __half>, __half, __nv_bfloat16>;
+  Lying<H, kMixed, K> g, states[kMostStates];
 
   __device__ void load(const UpdateItem& t, const Narrow& narrow, i64 i) {
     const bool reads_g = !t.marks || t.marks[i / t.width];
@@ -137,7 +139,7 @@ static __global__ void __launch_bounds__(kThreads)
 template <class Rule, class C, bool kSplit, bool kMixed>
 static void launch_typed(const UpdateLaunch& l, const Rule& rule, std::span<const UpdateItem> items,
                          const UpdateNumbers& numbers, cudaStream_t stream) {
-  const auto is = [](DType t) { return t == DType::bf16; };
+  const auto is = [](DType t) { return t != DType::f32; };
   const Narrow narrow{is(l.types.g), {is(l.types.states[0]), is(l.types.states[1])}};
   for_lists(items, kChunk, [&]<int kMost>(const TensorList<UpdateItem, kMost>& list, int blocks) {
     update_kernel<Rule, C, kSplit, kMixed, kMost><<<blocks, kThreads, 0, stream>>>(list, rule, numbers, narrow);

@@ -13,10 +13,10 @@ namespace megalith::cuda {
 constexpr int kMostStates = 2;  // of a rule
 
 // For all parameters of a launch. Weights are f32, with an optional copy in compute precision. With `split` they are
-// that copy in bf16 and its remaining bits (base/split_float.h). Gradients and states are f32 or bf16. New states are
-// rounded to the nearest bf16, ties to even.
+// that copy in bf16 and its remaining bits (base/split_float.h). Gradients and states are f32 or bf16, with a copy in
+// f16 f32 or f16. New states are rounded to nearest even.
 struct UpdateTypes {
-  DType copy = DType::bf16;  // or f32
+  DType copy = DType::bf16;  // or f32, f16
   bool split = false;
   DType g = DType::f32;
   std::array<DType, kMostStates> states = {DType::f32, DType::f32};

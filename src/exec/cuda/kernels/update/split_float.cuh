@@ -22,14 +22,14 @@ __device__ inline float join_float(__nv_bfloat16 bf16_half, u16 low_half) {
   return __uint_as_float((u32(__bfloat16_as_ushort(bf16_half)) << 16) + u32(int(short(low_half))));
 }
 
-// Numbers as C: the nearest bf16, or unchanged in f32.
+// Numbers as C: the nearest bf16 or f16, or unchanged in f32.
 template <class C, int N>
 __device__ inline Pack<C, N> pack_near(const Numbers<float, N>& v) {
   C x[N];
 #pragma unroll
   for (int k = 0; k < N; ++k)
-    if constexpr (std::is_same_v<C, float>)
-      x[k] = v.x[k];
+    if constexpr (!std::is_same_v<C, __nv_bfloat16>)
+      x[k] = C(v.x[k]);
     else
       x[k] = bf16_half_of(v.x[k]);
   Pack<C, N> p;

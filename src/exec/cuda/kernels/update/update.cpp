@@ -9,7 +9,7 @@ namespace megalith::cuda {
 
 Kernel prepare(const Accumulate& op, const KernelContext& context) {
   const DType type = context.ins[0].dtype;
-  check_dtype(op.name, type, {DType::f32, DType::bf16, DType::f64, DType::i32});
+  check_dtype(op.name, type, {DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32});
   check(type == context.ins[1].dtype, "[accumulate] of {} into {}: cast it", name_of(context.ins[1].dtype),
         name_of(type));
   if (type == DType::i32) {  // counters start from the model's value and accumulate over steps
@@ -65,11 +65,12 @@ Kernel prepare(const SumSquares& op, const KernelContext& context) {
 }
 
 Kernel prepare(const StepScalars& op, const KernelContext& context) {
-  check(!op.scaling, "[{}] a scaled loss is not built for GPUs", op.name);
   for (const Type& t : context.ins) check_number(op.name, t.dtype);
-  const StepScalarsLaunch l{op.clip, context.ins[0].dtype, context.ins[1].dtype, context.ins[2].dtype};
-  return {0, [l](const Args& a) {
-            launch_step_scalars(l, {a.ins[0], a.ins[1], a.ins[2]}, a.out<double>(0), a.stream);
+  const StepScalarsLaunch l{op.clip, context.ins[0].dtype, context.ins[1].dtype, context.ins[2].dtype,
+                            op.scaling.value_or(LossScaling{})};
+  return {0, [l, is_scaled = op.scaling.has_value()](const Args& a) {
+            double* scale = is_scaled ? a.out<double>(1) : nullptr;
+            launch_step_scalars(l, {a.ins[0], a.ins[1], a.ins[2]}, a.out<double>(0), scale, a.stream);
           }};
 }
 

@@ -45,7 +45,7 @@ void launch_accumulate(std::span<const AccumulateItem> items, bool anew, cudaStr
   check_launch("[multi_accumulate] launch");
 }
 
-// The square of an f32 or bf16 number is exact in f64.
+// The square of an f32, bf16 or f16 number is exact in f64.
 struct AddSquare {
   __device__ double operator()(double sum, double x) const { return fma(x, x, sum); }
 };
@@ -175,23 +175,31 @@ void launch_sum_squares(DType dtype, const MarkedRows& x, double* partials, doub
 __device__ inline double number(DType type, const void* x) {
   if (type == DType::f64) return *static_cast<const double*>(x);
   if (type == DType::f32) return *static_cast<const float*>(x);
+  if (type == DType::f16) return convert<double>(*static_cast<const __half*>(x));
   return convert<double>(*static_cast<const __nv_bfloat16*>(x));
 }
 
-static __global__ void step_scalars_kernel(StepScalarsLaunch l, StepSums s, double* out) {
+static __global__ void step_scalars_kernel(StepScalarsLaunch l, StepSums s, double* out, double* state) {
+  quant::LossScale scale(l.scaling.rule);
+  double inverse = 1;
+  if (state) scale = loss_scale_state::read(l.scaling.rule, state), inverse = double(scale.inverse()) / l.scaling.unit;
   // If no token counts, loss and gradients are 0, not 0 / 0.
   const double squares = number(l.squares, s.squares), divisor = fmax(number(l.tokens, s.tokens), 1.0);
-  const double mean = number(l.loss, s.loss) / divisor, norm = sqrt(squares) / divisor;
+  const double mean = number(l.loss, s.loss) / divisor, norm = sqrt(squares) * inverse / divisor;
   const bool counts = isfinite(mean) && isfinite(norm);
   const double clipped = l.clip > 0 ? fmin(1.0, l.clip / (norm + 1e-6)) : 1.0;
   out[0] = mean;
   out[1] = norm;
-  out[2] = counts ? clipped / divisor : 0.0;
+  out[2] = counts ? clipped * inverse / divisor : 0.0;
   out[3] = counts;
+  if (!state || l.scaling.constant) return;
+  scale.update(l.scaling.rule, !counts);
+  loss_scale_state::write(scale, state);
 }
 
-void launch_step_scalars(const StepScalarsLaunch& l, const StepSums& sums, double* out, cudaStream_t stream) {
-  step_scalars_kernel<<<1, 1, 0, stream>>>(l, sums, out);
+void launch_step_scalars(const StepScalarsLaunch& l, const StepSums& sums, double* out, double* scale,
+                         cudaStream_t stream) {
+  step_scalars_kernel<<<1, 1, 0, stream>>>(l, sums, out, scale);
   check_launch("[step_scalars] launch");
 }
 

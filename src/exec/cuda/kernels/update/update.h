@@ -4,10 +4,11 @@
 
 #include "exec/cuda/device.h"
 #include "exec/cuda_needs/squares.h"
+#include "ops/loss_scaling.h"
 
 namespace megalith::cuda {
 
-// sum += x (f32, bf16 or f64, all of one type).
+// sum += x (f32, bf16, f16 or f64, all of one type).
 void launch_accumulate(DType dtype, i64 n, const void* x, const void* before, void* sum, cudaStream_t stream);
 
 // sum += x, for integers.
@@ -28,7 +29,7 @@ struct SquaresItem {
 };
 // f64 numbers that launch_sum_squares() needs as workspace.
 i64 sum_squares_partials(std::span<const SquaresItem> items);
-// out = the sum of all squares of all items, in f64. dtype: of all items, f32 or bf16.
+// out = the sum of all squares of all items, in f64. dtype: of all items, f32, bf16 or f16.
 void launch_sum_squares(DType dtype, std::span<const SquaresItem> items, double* partials, double* out,
                         cudaStream_t stream);
 
@@ -51,14 +52,17 @@ struct MarkedRows {
 i64 sum_squares_partials(const MarkedRows& x);
 void launch_sum_squares(DType dtype, const MarkedRows& x, double* partials, double* out, cudaStream_t stream);
 
-// ops/update.h, StepScalars. The types of squares, loss and tokens: f32, bf16 or f64. out: 4 numbers.
+// ops/update.h, StepScalars. The types of squares, loss and tokens: f32, bf16, f16 or f64. out: 4 numbers. scale: the
+// loss scale's state [3], updated in place; nullptr: the loss is not scaled.
 struct StepScalarsLaunch {
   double clip;
   DType squares, loss, tokens;
+  LossScaling scaling = {};
 };
 struct StepSums {
   const void *squares, *loss, *tokens;
 };
-void launch_step_scalars(const StepScalarsLaunch& l, const StepSums& sums, double* out, cudaStream_t stream);
+void launch_step_scalars(const StepScalarsLaunch& l, const StepSums& sums, double* out, double* scale,
+                         cudaStream_t stream);
 
 }  // namespace megalith::cuda
