@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mistakes.h"
+#include "cli/foreign/nemo.h"
 #include "cli/model_source.h"
 #include "cli/training_line.h"
 #include "config/over.h"
@@ -133,11 +134,32 @@ void settle_training(Options& o, const std::string& hardware) {
   o.train.dry_run = true, o.train.device.device = hardware;
 }
 
+// The words after the command. A command line of NeMo is planned as its translation. A plan needs no data, so what a
+// run lacks is only told.
+std::vector<std::string> words_of(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const std::optional<Translation> nemo = translate_nemo(argv[0], words);
+  if (!nemo) return words;
+  for (const auto* lines : {&nemo->wrong, &nemo->notes})
+    for (const std::string& line : *lines) log::info("note: {}", line);
+  words = nemo->words;
+  const auto half = std::ranges::find(words, "--fp16");
+  if (half != words.end() && std::ranges::find(nemo->defaults, "--fp16") != nemo->defaults.end()) {
+    *half = "--bf16";
+    log::info(
+        "note: NeMo's own precision, fp16, is not built for GPUs: planned with --bf16, as with "
+        "trainer.precision=bf16");
+  }
+  log::info("{}, planned as: {}", nemo->whose, command_line("plan", words));
+  return words;
+}
+
 // Removes the recipe's layout and micro-batch size, because the search chooses them.
 TrainingLine line_of(int argc, const char* const* argv) {
-  std::vector<const char*> words(argv, argv + argc);
-  words[0] = "pretrain-gpt";
-  TrainingLine line = read_training_line(argc, words.data());
+  const std::vector<std::string> given = words_of(argc, argv);
+  std::vector<const char*> words = {"pretrain-gpt"};
+  for (const std::string& word : given) words.push_back(word.c_str());
+  TrainingLine line = read_training_line(int(words.size()), words.data());
   check(!line.explain, "--explain-config is of training commands: leave it out");
   std::erase_if(line.under.words, [](const std::string& word) {
     return word.starts_with("--layout=") || word.starts_with("--micro-batch-size=");
