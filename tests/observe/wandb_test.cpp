@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 
+#include "config/file.h"
+#include "prometheus_tools.h"
+#include "tests/places.h"
 #include "tests/train/files.h"
 #include "tests/train/options_helpers.h"
 #include "tests/train/records.h"
@@ -137,6 +141,46 @@ TEST_F(WandbTest, TellsTheRunAndItsArguments) {
   for (const ProtoField& f : proto_fields(run))
     if (f.number == 14) starting_step = f.value;
   EXPECT_EQ(starting_step, 40u);
+}
+
+// The numbers of a row, as JSON has them: what is not finite is a name.
+std::string row_of_json(i64 step, double loss, bool evaluates) {
+  std::string row = fmt::format(R"({{"_step":{},"lm loss":{},"learning-rate":0.5,"samples vs steps":{})", step,
+                                std::isnan(loss)   ? "NaN"
+                                : std::isinf(loss) ? "-Infinity"
+                                                   : fmt::format("{}", loss),
+                                4 * step);
+  if (evaluates) row += R"(,"lm loss validation":3.25,"iteration-time":0.25)";
+  return row + "}";
+}
+
+// W&B's own code reads the file, and `wandb sync` uploads it to a server on this host. The file has many blocks.
+TEST_F(WandbTest, IsWhatWandbReadsAndUploads) {
+  const char* named = std::getenv("MEGALITH_WANDB_PYTHON");
+  const std::string python = named ? named : "python3";
+  if (run_shell(python + " -c 'import wandb'").status != 0)
+    GTEST_SKIP() << "needs Python with wandb (scripts/install-wandb; MEGALITH_WANDB_PYTHON names it)";
+  constexpr i64 kSteps = 2000;
+  const auto sink = begun("--run-name r");
+  std::string rows;
+  for (i64 step = 1; step <= kSteps; ++step) {
+    const double loss = step == 5 ? NAN : step == 6 ? -INFINITY : 10.0 / double(step + 3);
+    const bool evaluates = step % 500 == 0;
+    sink->take(step_of(step, loss, evaluates));
+    if (evaluates) sink->take_evaluation({.where = "", .iteration = step, .losses = {{"lm loss", 3.25}}, .set = ""});
+    rows += (rows.empty() ? "" : ",") + row_of_json(step, loss, evaluates);
+  }
+  sink->finish();
+  Options options = options_with("--wandb-project p --wandb-save-dir " + folder_.path.string() + " --run-name r");
+  const std::string wanted =
+      fmt::format(R"({{"config":{},"rows":[{}],"summary":{{"lm loss":{},"_step":{}}}}})",
+                  config::to_json(config::fields_of(options)), rows, 10.0 / double(kSteps + 3), kSteps);
+  write_file(folder_.path / "wanted.json", wanted);
+  const ToolRan ran =
+      run_shell(fmt::format("{} {}/tests/observe/wandb_judge.py {} {}", python, kSourceDir,
+                            sink->path().parent_path().string(), (folder_.path / "wanted.json").string()));
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_NE(ran.text.find(fmt::format("{} rows", kSteps)), std::string::npos) << ran.text;
 }
 
 // Each run has its own folder.
