@@ -11,6 +11,17 @@ namespace {
 
 using Maybe = std::optional<double>;
 
+// By Megatron-DeepSpeed's names. It has none for other optimizers' states.
+std::vector<NamedValue> state_norms(const Seen& s) {
+  std::vector<NamedValue> out = s.step.state_norms;
+  for (NamedValue& v : out)
+    if (v.name == "exp_avg")
+      v.name = "momentum";
+    else if (v.name == "exp_avg_sq")
+      v.name = "variance";
+  return out;
+}
+
 double tokens(const Seen& s) { return double(s.step.samples * s.options.model.seq_length); }
 
 constexpr Metric kMetrics[] = {
@@ -165,6 +176,11 @@ constexpr Metric kMetrics[] = {
      .console = {"params norm"},
      .file = {"params_norm"},
      .tensorboard = {"params-norm"}},
+    {.name = "optimizer_states",
+     .asked = &TrainConfig::log_optimizer_states_to_tensorboard,
+     .terms = state_norms,
+     .file = {"optimizer/{}_l2"},
+     .tensorboard = {"optimizer/{}_l2", Curve::by_iteration}},
     {.name = "world_size",
      .whole = true,
      .asked = &TrainConfig::log_world_size_to_tensorboard,

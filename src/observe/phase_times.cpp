@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "graph/relayout_op.h"
-#include "optim/square_weights.h"
+#include "optim/norms.h"
 #include "step/step.h"
 
 namespace megalith {
@@ -61,7 +61,7 @@ PhaseTimes::Tag PhaseTimes::tag_before(const Program& p) const {
   const std::string_view kForwards = "forward";
   const bool is_forward = p.name.starts_with(kForwards);
   const bool receives = is_forward && plan_.find_leaf("in" + p.name.substr(kForwards.size())) != nullptr;
-  if (p.name == kSquareWeights) return {kOptimizer, kClip};
+  if (p.name == kNorms) return {kOptimizer, kClip};
   if (p.name == "update") return {kForwardBackward, kNone};
   if (in_pipeline && !is_forward) return {kForwardBackward, kBackwardRecv};
   return {kForwardBackward, receives ? kForwardRecv : kBatch};
@@ -75,9 +75,7 @@ int PhaseTimes::number_of(const Tag& t) const {
 TimeTags PhaseTimes::tags() const {
   TimeTags out;
   out.count = kPhases * (kNone + 1);
-  const char* last = plan_.find_program(kSquareWeights) ? kSquareWeights
-                     : plan_.find_program("update")     ? "update"
-                                                        : "last-micro-batch";
+  const char* last = plan_.find_program(kNorms) ? kNorms : plan_.find_program("update") ? "update" : "last-micro-batch";
   for (size_t k = 0; k < plan_.programs.size(); ++k) {
     const Program& p = plan_.programs[k];
     const bool trains = runs_a_step(plan_, p.name, 2) > 0;

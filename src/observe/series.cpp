@@ -22,6 +22,8 @@ constexpr Series kSeries[] = {
     {"megatron:learning_rate", kGauge, "Learning rate of the next iteration."},
     {"megatron:loss_scale", kGauge, "Scale of the loss behind the last iteration."},
     {"megatron:params_norm", kGauge, "Norm of the parameters, with --log-params-norm."},
+    {"megatron:optimizer_state_norm", kGauge,
+     "Norm of each of the optimizer's states, with --log-optimizer-states-to-tensorboard."},
     {"megatron:num_zeros", kGauge, "Zeros in the gradient, with --log-num-zeros-in-grad."},
     {"megatron:fp8_amax_history_max", kGauge,
      "amax of the tensor that comes nearest to its threshold, of fp8 with delayed scaling."},

@@ -61,6 +61,14 @@ std::vector<std::string> state_suffixes(const OptimizerConfig& c, const std::vec
   return out;
 }
 
+std::vector<std::string> state_suffixes(const OptimizerConfig& c) {
+  std::vector<Parameter> of_each_kind;
+  for (const ParameterKind kind : {ParameterKind::matrix, ParameterKind::vector, ParameterKind::embedding,
+                                   ParameterKind::positions, ParameterKind::output})
+    of_each_kind.push_back({.kind = kind});
+  return state_suffixes(c, of_each_kind);
+}
+
 Value update_by(Builder& b, const UpdateRule& rule, const Target& t) {
   std::vector<Value> ins = {t.weights, t.gradient};
   ins.insert(ins.end(), t.states.begin(), t.states.end());

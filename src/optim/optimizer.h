@@ -66,6 +66,8 @@ void list_fields(Optimizer& optimizer, config::FieldList& fields);
 const Optimizer& updater_of(const OptimizerConfig& config, const Parameter& parameter);
 // Suffixes of the states of all parameters, each once.
 std::vector<std::string> state_suffixes(const OptimizerConfig& config, const std::vector<Parameter>& parameters);
+// Of parameters of every kind. Stages of a pipeline hold different kinds, but agree on this list.
+std::vector<std::string> state_suffixes(const OptimizerConfig& config);
 
 // For optimizers that are a rule of ops/update_rules.h.
 Value update_by(Builder& b, const UpdateRule& rule, const Target& target);

@@ -93,8 +93,7 @@ Value add_optimizer(Builder& b, const Parameter& p, Value gradient, Value scalar
   const Optimizer& o = updater_of(c, p);
   Target t{.like = p, .weights = p.value, .gradient = gradient, .scalars = scalars, .decay = p.decays()};
   if (const Value main = main_leaf(b, p, precision, host)) t.copy = p.value, t.weights = main;
-  for (const OptimizerState& s : o.states(precision))
-    t.states.push_back(b.leaf(leaf_beside(p, s.suffix, s.dtype, Role::optimizer, host)));
+  for (const OptimizerState& s : o.states(precision)) t.states.push_back(state_leaf(b, p, s, host));
   t.step_scalars_in = step_scalars_in_leaf(b, c, o, has_own_rate(p, c));
   return o.update(b, t);
 }
@@ -111,6 +110,10 @@ Value add_optimizer(Builder& b, const Bucket& bucket, const Parameter& like, Val
 }
 
 }  // namespace
+
+Value state_leaf(Builder& b, const Parameter& p, const OptimizerState& s, bool host) {
+  return b.leaf(leaf_beside(p, s.suffix, s.dtype, Role::optimizer, host));
+}
 
 Value main_leaf(Builder& b, const Parameter& p, const Precision& precision, bool host) {
   const DType main = precision.main_parameters;

@@ -26,6 +26,7 @@ DType main_type(DType weights, DType main, bool host);
 
 // That leaf; {}: the weights themselves are the main ones.
 Value main_leaf(Builder& b, const Parameter& parameter, const Precision& precision, bool host);
+Value state_leaf(Builder& b, const Parameter& parameter, const OptimizerState& state, bool host);
 
 // The leaf that the host fills for an optimizer before each step: `step_scalars_in` of the chosen one. `own_rate`: with
 // the learning rate of --decoupled-lr, for the parameters that follow that.

@@ -112,8 +112,7 @@ constexpr Row kAccepted[] = {
      "--no-log-learnig-rate-to-tensorboard --no-log-learning-rate-to-tensorboard --no-log-loss-scale-to-tensorboard"},
     {"this is not written to TensorBoard or to the log yet",
      "--log-memory-interval= --log-device-memory-used "
-     "--log-energy --codecarbon-dir= --log-progress --log-max-attention-logit --dump-param-to-param-group-map= "
-     "--log-optimizer-states-to-tensorboard"},
+     "--log-energy --codecarbon-dir= --log-progress --log-max-attention-logit --dump-param-to-param-group-map="},
     {"TensorBoard files are written event by event, and settings to the log",
      "--tensorboard-queue-size= --config-logger-dir="},
     {"nothing is sent to other services: use --prometheus-port, --wandb-project, --tensorboard-dir or --metrics-file",

@@ -125,6 +125,7 @@ struct TrainConfig {
   bool log_memory_to_tensorboard = false;
   bool log_validation_ppl_to_tensorboard = false;
   bool log_world_size_to_tensorboard = false;
+  bool log_optimizer_states_to_tensorboard = false;
   std::string metrics_file;
   ObserveConfig observe;
 

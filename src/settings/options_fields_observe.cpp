@@ -13,6 +13,10 @@ void list_tensorboard(TrainConfig& c, config::FieldList& f) {
         "Write to TensorBoard and W&B too the perplexity of each validation loss.");
   f.add("log-world-size-to-tensorboard", c.log_world_size_to_tensorboard,
         "Also write the number of ranks to TensorBoard and W&B.");
+  f.add(
+      "log-optimizer-states-to-tensorboard", c.log_optimizer_states_to_tensorboard,
+      "Write the norms of the optimizer's states, as of Adam's two moments, to TensorBoard, W&B, the metrics file and "
+      "Prometheus too. Megatron-DeepSpeed's flag.");
 }
 
 void list_fields(ObserveConfig& c, config::FieldList& f) {

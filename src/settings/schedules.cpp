@@ -85,7 +85,8 @@ StepSpec step_spec(const Options& o, int stage) {
   s.traffic = {o.parallel.overlap_grad_reduce, o.parallel.overlap_param_gather, o.parallel.tp_comm_overlap,
                o.parallel.cp_comm_type == CpCommType::p2p, o.parallel.moe_shared_expert_overlap};
   s.train = !o.train.skip_train, s.evaluate = o.train.evaluates();
-  s.counts_nonzeros = o.train.log_num_zeros_in_grad, s.squares_weights = o.train.log_params_norm;
+  s.counts_nonzeros = o.train.log_num_zeros_in_grad;
+  s.norms = {.weights = o.train.log_params_norm, .states = o.train.log_optimizer_states_to_tensorboard};
   const bool tells = o.train.observe.prometheus_port >= 0 || keeps_metrics(o.train);
   s.tells_amax = o.quantize.is_delayed() && tells, s.tells_counts = o.quantize.on() && tells;
   s.copies_state = o.train.async_save && !o.train.save.empty();

@@ -3,7 +3,7 @@
 #include <set>
 #include <tuple>
 
-#include "optim/square_weights.h"
+#include "optim/norms.h"
 
 namespace megalith {
 
@@ -63,7 +63,7 @@ void Pipeline::make_steps_ready() {
       if (task.kind == Task::Kind::weights) ready(task, "weights");
     }
   }
-  for (const char* end : {"update", kSquareWeights})
+  for (const char* end : {"update", kNorms})
     if (step_.plan.find_program(end)) interpreter_.make_ready(step_.plan.index_of(end), false, 0);
 }
 

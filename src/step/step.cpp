@@ -9,7 +9,7 @@ namespace megalith {
 double runs_a_step(const Plan& plan, const std::string& program, i64 micro_batches) {
   for (const char* other : {"evaluate", "take", "spread"})
     if (program.starts_with(other)) return 0;
-  if (program == "update" || program == kSquareWeights || program.starts_with("last-")) return 1;
+  if (program == "update" || program == kNorms || program.starts_with("last-")) return 1;
   return double(plan.find_program("last-" + program) ? micro_batches - 1 : micro_batches);
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "models/model.h"
+#include "optim/norms.h"
 #include "optim/update.h"
 #include "passes/offload_activations.h"
 #include "passes/quantize.h"
@@ -37,7 +38,7 @@ struct StepSpec {
   bool counts_nonzeros = false;      // of the gradients: the output kNonzeros of the step's end
   bool tells_amax = false;           // of delayed scaling: an output of the step's end for each of PlannedStep::scales
   bool tells_counts = false;         // of casts to codes: the same for each of PlannedStep::counts
-  bool squares_weights = false;      // a separate program, kSquareWeights, after each step
+  NormsAsked norms;                  // a separate program, kNorms, after each step
   std::set<std::string> passes_off;  // in addition to the backend's own
 };
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "graph/relayout_op.h"
+#include "optim/norms.h"
 #include "optim/offload.h"
 #include "optim/optimizer.h"
-#include "optim/square_weights.h"
 #include "passes/gather_ahead.h"
 #include "passes/stream_state.h"
 #include "plan/unverified.h"
@@ -265,9 +265,9 @@ void StepPlanner::add_state_programs() {
     run_passes(out_.graphs.emplace_back(std::move(graph)), standard_passes(), passes_off_);
     programs_.push_back({name, &out_.graphs.back(), {Phase::update}});
   };
-  if (spec_.squares_weights)
-    add(kSquareWeights, square_weights(spec_.mesh, parameters_, out_.buckets, spec_.optimizer, spec_.mode.precision,
-                                       spec_.pipeline.stage));
+  if (spec_.norms.any())
+    add(kNorms, norms(spec_.mesh, parameters_, out_.buckets, spec_.optimizer, spec_.mode.precision,
+                      spec_.pipeline.stage, spec_.norms));
   if (out_.buckets.empty()) return;
   if (out_.buckets[0].starts_in_gradients()) add("take main", take_main(spec_.mesh, out_.buckets));
   add("spread weights", spread_weights(spec_.mesh, out_.buckets));

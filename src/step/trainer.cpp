@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "ops/update.h"
+#include "optim/norms.h"
 #include "optim/optimizer.h"
-#include "optim/square_weights.h"
 #include "step/step_batches.h"
 
 namespace megalith {
@@ -23,6 +23,7 @@ Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord&
     : plan_(step.plan),
       interpreter_(interpreter),
       rates_{schedules, std::make_shared<OptimizerConfig>(optimizer)},
+      states_(state_suffixes(optimizer)),
       terms_(step.terms),
       tallies_(step.tallies),
       scaling_(step.loss_scaling),
@@ -98,16 +99,20 @@ void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState
     step.nonzeros = interpreter_.request(program, kNonzeros);
   for (const std::string& output : amax_) step.amax.push_back(interpreter_.request(program, output));
   for (const CastCounts& counts : casts_) step.casts.push_back(interpreter_.request(program, counts.seen_name));
-  if (plan_.find_program(kSquareWeights)) step.squares = square_weights();
+  if (plan_.find_program(kNorms)) request_norms(step);
   step.micro_batches = losses_.all();
   started_.push_back(std::move(step));
 }
 
 // It overwrites the memory of earlier programs, so their results are requested first.
-int Trainer::square_weights() {
-  const int program = plan_.index_of(kSquareWeights);
+void Trainer::request_norms(Started& step) {
+  const int program = plan_.index_of(kNorms);
   interpreter_.run(program, false);
-  return interpreter_.request(program, kWeightSquares);
+  const auto& outputs = plan_.programs[size_t(program)].outputs;
+  if (outputs.contains(kWeightSquares)) step.squares = interpreter_.request(program, kWeightSquares);
+  for (const std::string& suffix : states_)
+    if (const std::string output = squares_of_state(suffix); outputs.contains(output))
+      step.states.push_back(interpreter_.request(program, output));
 }
 
 void Trainer::run_again(BatchSource& batches, i64 micro_batches) {
@@ -139,6 +144,8 @@ StepResult Trainer::finish_step(RunState& state) {
   for (size_t i = 0; i < casts_.size(); ++i)
     add_cast_losses(casts_[i].names, interpreter_.take(step.casts[i]), r.casts);
   if (step.squares) r.params_norm = std::sqrt(interpreter_.take(*step.squares)[0]);
+  for (size_t i = 0; i < step.states.size(); ++i)
+    r.state_norms.push_back({states_[i], std::sqrt(interpreter_.take(step.states[i])[0])});
   state.advance(step.samples, r.counted);
   return r;
 }

@@ -70,6 +70,7 @@ struct StepResult {
   bool loss_spike = false, grad_norm_spike = false;  // far above those of the last steps (observe/spike_detector.h)
   i64 loss_spikes = 0, grad_norm_spikes = 0;         // of this process so far
   std::optional<double> params_norm{};               // after the step, if requested
+  std::vector<NamedValue> state_norms{};             // the same of each of the optimizer's states, by suffix
   std::optional<double> nonzeros{};                  // nonzero elements of the gradients, if requested
   bool is_empty() const { return loss == 0 && grad_norm == 0; }  // exactly so if no label of the batch counts
 };
@@ -103,7 +104,7 @@ class Trainer {
   struct Started {
     int ticket = 0;
     std::optional<int> tally = {}, loss_scale = {}, nonzeros = {}, squares = {};  // tickets too
-    std::vector<int> amax = {}, casts = {};
+    std::vector<int> amax = {}, casts = {}, states = {};
     i64 samples = 0;
     double data_wait = 0;
     std::vector<LossShare> micro_batches = {};
@@ -119,7 +120,7 @@ class Trainer {
   void write_step_scalars_in(const RunState& state, const Leaf& leaf, const Optimizer& optimizer, bool own_rate);
   void read_tallies(const std::vector<double>& numbers, StepResult& out) const;
   Evaluation evaluated(const std::string& program) const;  // empty: nothing was
-  int square_weights();                                    // a ticket
+  void request_norms(Started& step);
   void write_loss_scale(const RunState& state);
   void read_loss_scale(const Started& step, RunState& state, StepResult& out);
   const char* updating() const { return pipeline_ ? "update" : "last-micro-batch"; }  // the program
@@ -127,9 +128,10 @@ class Trainer {
   const Plan& plan_;
   Interpreter& interpreter_;
   Rates rates_;
-  std::vector<std::string> terms_;  // of the loss
-  std::vector<std::string> amax_;   // outputs
-  std::vector<CastCounts> casts_;   // their outputs exist
+  std::vector<std::string> states_;  // suffixes of the optimizer's, of all stages
+  std::vector<std::string> terms_;   // of the loss
+  std::vector<std::string> amax_;    // outputs
+  std::vector<CastCounts> casts_;    // their outputs exist
   TallyPlaces tallies_;
   std::optional<LossScaling> scaling_;
   std::vector<DataInput> inputs_;  // of the model

@@ -65,6 +65,12 @@ class PrometheusSinkTest : public ::testing::Test {
   PrometheusSink sink_{endpoint_, options_, 0, [&] { return now_; }};
 };
 
+TEST_F(PrometheusSinkTest, TellsNormsOfTheOptimizersStates) {
+  sink_.take(record_of({{"optimizer_states", 3, "momentum"}, {"optimizer_states", 5, "variance"}}));
+  EXPECT_EQ(of("megatron:optimizer_state_norm state=momentum"), 3);
+  EXPECT_EQ(of("megatron:optimizer_state_norm state=variance"), 5);
+}
+
 TEST_F(PrometheusSinkTest, TellsTheLastStep) {
   step(2), step(4, 1);
   const std::map<std::string, double> wanted{{"megatron:iteration_time_seconds", 4},

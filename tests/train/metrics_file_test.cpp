@@ -101,6 +101,7 @@ TEST(MetricsFile, has_the_promised_members_in_order) {
                               {"grad_norm", 0.5},
                               {"num_zeros", 6},
                               {"params_norm", 7},
+                              {"optimizer_states", 8, "momentum"},
                               {"iteration_time", 0.25},
                               {"tokens_per_second", 1000},
                               {"tokens_per_second_per_gpu", 500},
@@ -114,7 +115,8 @@ TEST(MetricsFile, has_the_promised_members_in_order) {
       metrics_line(3, members_of(r)),
       R"({"iteration":3,"consumed_samples":12,"lm_loss":2.0,"load_balancing_loss":0.5,"learning_rate":0.001,"grad_norm":0.5,)"
       R"("iteration_ms":250.0,"tokens_per_second":1000.0,"data_wait_ms":2.0,"tflops":0.5,"mfu":0.25,"global_batch_size":4,)"
-      R"("loss_scale":1.0,"skipped_iterations":1,"nan_iterations":0,"num_zeros":6,"params_norm":7.0})");
+      R"("loss_scale":1.0,"skipped_iterations":1,"nan_iterations":0,"num_zeros":6,"params_norm":7.0,)"
+      R"("optimizer/momentum_l2":8.0})");
 }
 
 TEST(MetricsFile, has_the_phases_of_an_iteration) {

@@ -126,6 +126,8 @@ TEST(TensorBoard, iteration_tags_are_megatrons) {
                                               {"grad_norm", 0.25},
                                               {"num_zeros", 6},
                                               {"params_norm", 7},
+                                              {"optimizer_states", 8, "momentum"},
+                                              {"optimizer_states", 9, "variance"},
                                               {"throughput", 1.5},
                                               {"mfu", 0.5}})
     given.push_back(more);
@@ -152,6 +154,8 @@ TEST(TensorBoard, iteration_tags_are_megatrons) {
                      {"num-zeros vs samples", 6},
                      {"params-norm", 7},
                      {"params-norm vs samples", 7},
+                     {"optimizer/momentum_l2", 8},
+                     {"optimizer/variance_l2", 9},
                      {"iteration-time", 0.5f},
                      {"throughput", 1.5f},
                      {"lm loss validation-wiki", 0.5f},

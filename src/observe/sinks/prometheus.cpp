@@ -107,6 +107,8 @@ void PrometheusSink::set_values(const Record& r, double seconds) {
     if (const MetricValue* v = value_in(r, metric)) to_.set(series, v->now);
   for (const auto& [metric, series] : kRates)
     if (const MetricValue* v = value_in(r, metric); v && seconds > 0) to_.set(series, v->now / seconds);
+  for (const MetricValue& v : r.values)
+    if (v.metric->name == "optimizer_states") to_.set("megatron:optimizer_state_norm", v.now, {{"state", v.name}});
   to_.set("megatron:loss", r.loss);
   if (const MetricValue* norm = value_in(r, "grad_norm")) set_peak(norm->now);
   if (const MetricValue* wait = value_in(r, "data_wait"))
