@@ -22,10 +22,6 @@ const std::set<std::string> kPlaces = {"save",
                                        "non_persistent_global_ckpt_dir",
                                        "non_persistent_local_ckpt_dir"};
 
-bool is_loss(const std::string& name) {
-  return name.find("loss") != std::string::npos && name.find("loss_scale") == std::string::npos;
-}
-
 // NaN equals NaN here.
 double gap(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;

@@ -68,7 +68,7 @@ std::vector<Finding> findings(const RunFiles& run) {
       m.find("grad_norm"), 1, "gradient norm more than 10 times the mean of the 60 lines before",
       [](double now, double before) { return now > 10 * before; }, out);
   for (const MetricCurve& curve : m.curves)
-    if (curve.name.find("loss") != std::string::npos || curve.name == "grad_norm")
+    if (is_loss(curve.name) || curve.name == "grad_norm")
       points_where(
           &curve, curve.name + " is not finite", [](double x) { return !std::isfinite(x); }, out);
   points_where(

@@ -36,6 +36,11 @@ void put_in_order(std::vector<CurvePoint>& points) {
 
 }  // namespace
 
+bool is_loss(const std::string& name) {
+  return name.find("loss") != std::string::npos && name.find("loss_scale") == std::string::npos &&
+         name != "loss_spikes";
+}
+
 const MetricCurve* MetricLines::find(const std::string& name) const {
   const auto it = std::ranges::find(curves, name, &MetricCurve::name);
   return it == curves.end() ? nullptr : &*it;

@@ -17,6 +17,9 @@ struct MetricCurve {
   std::vector<CurvePoint> points{};  // sorted by iteration, one value each
 };
 
+// Of training, of validation or of a term. The loss scale and the number of loss spikes are not losses.
+bool is_loss(const std::string& name);
+
 struct MetricLines {
   std::vector<MetricCurve> curves{};  // in the order of their first line
   i64 lines = 0;                      // number of metrics lines

@@ -28,6 +28,8 @@ const std::vector<KnownCurve>& known_curves() {
       {"global_batch_size", {.title = "Global batch size", .unit = "samples", .from_zero = true}},
       {"loss_scale", {.title = "Loss scale"}},
       {"params_norm", {.title = "Norm of the parameters"}},
+      {"optimizer/momentum_l2", {.title = "Norm of the first moments"}},
+      {"optimizer/variance_l2", {.title = "Norm of the second moments"}},
   };
   return known;
 }
@@ -46,10 +48,7 @@ bool is_dull(const std::string& name, const MetricCurve* run, const MetricCurve*
 
 bool is_validation(const std::string& name) { return name.starts_with("validation_"); }
 
-bool is_other_loss(const std::string& name) {
-  return name.find("loss") != std::string::npos && !name.starts_with("moe/") && name != "lm_loss" &&
-         name.find("loss_scale") == std::string::npos;
-}
+bool is_other_loss(const std::string& name) { return is_loss(name) && !name.starts_with("moe/") && name != "lm_loss"; }
 
 const MetricCurve* in(const RunFiles* run, const std::string& name) { return run ? run->metrics.find(name) : nullptr; }
 

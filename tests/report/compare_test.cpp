@@ -49,6 +49,14 @@ TEST_F(Compare, ALossThatIsNotFiniteInOneRunDiffersByAnyTolerance) {
   EXPECT_TRUE(says(c, "first differs at iteration 3: nan and 1")) << c.text;
 }
 
+// A run that was resumed counts its spikes from 0 again.
+TEST_F(Compare, CountsOfSpikesAreNoLosses) {
+  const std::string line = "{\"iteration\":1,\"lm_loss\":4,\"loss_scale\":1,\"loss_spikes\":";
+  const TextComparison c = compared(line + "1}\n", line + "7}\n");
+  EXPECT_FALSE(c.differs) << c.text;
+  EXPECT_FALSE(says(c, "spikes")) << c.text;
+}
+
 TEST_F(Compare, RunsWithoutACommonIterationDiffer) {
   const TextComparison c = compared("{\"iteration\":1,\"lm_loss\":4}\n", "{\"iteration\":2,\"lm_loss\":4}\n", 1e9);
   EXPECT_TRUE(c.differs);
