@@ -69,4 +69,12 @@ std::vector<AxisMark> marks_of(const AxisScale& s, int about, bool whole) {
   return marks;
 }
 
+std::string iteration_texts(const ThreeIterations& at, double left, double right, double y) {
+  const auto text = [y](double x, const char* anchor, i64 iteration) {
+    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>", x, y, anchor,
+                       whole_number(double(iteration)));
+  };
+  return text(left, "start", at.first) + text((left + right) / 2, "middle", at.middle) + text(right, "end", at.last);
+}
+
 }  // namespace megalith::report

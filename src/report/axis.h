@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.h"
+
 namespace megalith::report {
 
 // Maps values to positions between 0 and 1.
@@ -22,5 +24,11 @@ struct AxisMark {
 };
 // About `about` round values. `whole`: integers only.
 std::vector<AxisMark> marks_of(const AxisScale& scale, int about, bool whole = false);
+
+// Texts below a chart: its first iteration at `left`, the middle one, and the last one at `right`.
+struct ThreeIterations {
+  i64 first = 0, middle = 0, last = 0;
+};
+std::string iteration_texts(const ThreeIterations& at, double left, double right, double y);
 
 }  // namespace megalith::report

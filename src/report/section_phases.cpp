@@ -106,7 +106,7 @@ std::string area(const PhaseLayer& layer, std::vector<double>& below, const Axis
 }
 
 std::string phase_axes(const AxisScale& y, const std::vector<i64>& ends, i64 first) {
-  const double bottom = kPhaseHeight - kPhaseBottom, width = kPhaseWidth - kPhaseLeft - kPhaseRight;
+  const double bottom = kPhaseHeight - kPhaseBottom;
   std::string out;
   for (const AxisMark& m : marks_of(y, 5)) {
     const double at = bottom - y.place(m.value) * (bottom - kPhaseTop);
@@ -115,15 +115,8 @@ std::string phase_axes(const AxisScale& y, const std::vector<i64>& ends, i64 fir
         "text-anchor=\"end\">{}</text>",
         kPhaseLeft - 4, at, kPhaseLeft - 6, at + 4, escaped(m.text));
   }
-  const std::pair<double, i64> marks[] = {{0, first}, {0.5, ends[ends.size() / 2]}, {1, ends.back()}};
-  for (const auto& [place, iteration] : marks)
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>", kPhaseLeft + place * width,
-                       bottom + 16,
-                       place == 0   ? "start"
-                       : place == 1 ? "end"
-                                    : "middle",
-                       whole_number(double(iteration)));
-  return out;
+  return out + iteration_texts({first, ends[ends.size() / 2], ends.back()}, kPhaseLeft, kPhaseWidth - kPhaseRight,
+                               bottom + 16);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "report/axis.h"
 #include "report/sections.h"
 
 namespace megalith::report {
@@ -36,7 +37,7 @@ std::vector<std::vector<double>> ratios_of(const std::vector<OwnWorkLine>& lines
   for (std::size_t l = 0; l < lines.size(); ++l) {
     std::vector<double> sorted = lines[l].ms;
     std::ranges::sort(sorted);
-    const double middle = sorted[sorted.size() / 2];
+    const double middle = (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;  // also of two ranks
     for (std::size_t r = 0; r < std::min(ranks, lines[l].ms.size()); ++r)
       if (middle > 0) out[r][l] = lines[l].ms[r] / middle;
   }
@@ -94,15 +95,8 @@ std::string heat_map(const std::vector<OwnWorkLine>& lines, const std::vector<st
       texts += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">rank {}</text>", kMapLeft - 6,
                            y + (height > 8 ? 12 : 8), shown[i]);
   }
-  const std::pair<double, i64> marks[] = {
-      {0, lines.front().iteration}, {0.5, lines[lines.size() / 2].iteration}, {1, lines.back().iteration}};
-  for (const auto& [place, iteration] : marks)
-    texts += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>", kMapLeft + place * kMapWidth,
-                         bottom + 14,
-                         place == 0   ? "start"
-                         : place == 1 ? "end"
-                                      : "middle",
-                         whole_number(double(iteration)));
+  texts += iteration_texts({lines.front().iteration, lines[lines.size() / 2].iteration, lines.back().iteration},
+                           kMapLeft, kMapLeft + kMapWidth, bottom + 14);
   std::string body, key;
   for (std::size_t c = 0; c < kHeat.size(); ++c) {
     if (!paths[c].empty()) body += fmt::format("<path fill=\"{}\" d=\"{}\"/>", kHeat[c].colour, paths[c]);

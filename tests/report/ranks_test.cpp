@@ -68,6 +68,16 @@ TEST_F(RanksOfReport, TheMapNamesTheSlowRank) {
   EXPECT_NE(html.find("<path fill=\"#6d0f1f\" d=\"M516.0 36.0h454.0v15.0h-454.0z\"/>"), std::string::npos);
 }
 
+// The median of two is their mean, so the slower one is above it.
+TEST_F(RanksOfReport, TheMapNamesTheSlowerOfTwoRanks) {
+  std::string lines;
+  for (int i = 1; i <= 10; ++i) lines += own_work(i, "100,300");
+  put("ranks.jsonl", lines);
+  const std::string html = page();
+  EXPECT_NE(html.find("<td>1</td><td></td><td>+50.0%</td><td>+50.0%</td><td>10 of 10 lines</td>"), std::string::npos);
+  EXPECT_NE(html.find("<td>0</td><td></td><td>-50.0%</td>"), std::string::npos);
+}
+
 TEST_F(RanksOfReport, ThousandsOfRanksAreASmallPage) {
   std::string lines;
   std::mt19937 random(5);
