@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/valid_utf8.h"
@@ -33,6 +34,15 @@ std::string escaped(std::string_view text) {
     }
   }
   return out;
+}
+
+HtmlTable without_empty_columns(HtmlTable t) {
+  for (std::size_t c = t.head.size(); c-- > 0;) {
+    if (std::ranges::any_of(t.rows, [c](const auto& row) { return c >= row.size() || !row[c].empty(); })) continue;
+    t.head.erase(t.head.begin() + std::ptrdiff_t(c));
+    for (auto& row : t.rows) row.erase(row.begin() + std::ptrdiff_t(c));
+  }
+  return t;
 }
 
 std::string html_of(const HtmlTable& t) {
@@ -112,7 +122,7 @@ th{text-align:left;font-weight:600;color:#3c4757;border-bottom:1px solid #98a2b0
 td{border-bottom:1px solid #e4e8ee;padding:3px 10px 3px 0;vertical-align:top;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
 table.numbers{width:auto}
 table.numbers td:not(:first-child){white-space:nowrap}
-table.incidents td:last-child{white-space:nowrap}
+table.incidents td:last-child{white-space:nowrap}table.incidents td:first-child{min-width:0}
 table.gpus{font-size:12px}table.gpus th{white-space:normal;vertical-align:bottom}table.gpus td{white-space:nowrap}
 table.gpus td:first-child{min-width:3em}table.gpus td span{display:inline-block;white-space:normal;max-width:16em}
 table.numbers.long{width:100%;font-size:11.5px}
@@ -128,7 +138,7 @@ details summary{cursor:pointer;color:#3c4757}
 .columns{columns:2;column-gap:28px;font-size:12px}
 .columns p{margin:0;break-inside:avoid;overflow-wrap:anywhere}
 @media screen and (max-width:760px){.charts{grid-template-columns:1fr}figure.wide{grid-column:1}.columns{columns:1}}
-@media print{body{max-width:none;padding:0;font-size:12px}table.gpus{font-size:8.5px}table.gpus td,table.gpus th{padding-right:6px}h2,h2+p{break-after:avoid}h2{margin-top:20px}table.numbers.long{font-size:8.5px}table.numbers.long td,table.numbers.long th{padding-left:6px!important;padding-right:0!important}.columns{columns:3;font-size:9px}tr{break-inside:avoid}@page{size:A4;margin:14mm}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+@media print{body{max-width:none;padding:0;font-size:12px}figcaption{font-size:11.5px}table.incidents{font-size:10px}table.gpus{font-size:8.5px}table.gpus td,table.gpus th{padding-right:6px}h2,h2+p{break-after:avoid}h2{margin-top:20px}table.numbers.long{font-size:8.5px}table.numbers.long td,table.numbers.long th{padding-left:6px!important;padding-right:0!important}.columns{columns:3;font-size:9px}tr{break-inside:avoid}@page{size:A4;margin:14mm}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 )";
 
 std::string page(const std::string& title, const std::string& body) {

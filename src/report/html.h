@@ -14,6 +14,8 @@ struct HtmlTable {
   std::vector<std::vector<std::string>> rows{};  // as HTML
   std::string kind{};                            // CSS class: "numbers" aligns all columns but the first to the right
 };
+// Without columns whose cells are all empty.
+HtmlTable without_empty_columns(HtmlTable table);
 std::string html_of(const HtmlTable& table);
 
 // A section of the page with its title. "" if the body is empty.

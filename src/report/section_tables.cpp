@@ -23,6 +23,13 @@ std::string rest(std::size_t all) {
 // The shortest text that reads back as the same number.
 std::string exact(double x) { return std::isfinite(x) ? fmt::format("{}", x) : short_number(x); }
 
+// A name may be broken after each _, so not within a word.
+std::string breakable(const std::string& name) {
+  std::string out;
+  for (const char c : escaped(name)) out += c == '_' ? std::string("_<wbr>") : std::string(1, c);
+  return out;
+}
+
 // First, last, minimum, maximum and mean of the finite values.
 std::vector<std::string> numbers_row(const MetricCurve& c) {
   double least = std::numeric_limits<double>::infinity(), greatest = -least, sum = 0;
@@ -32,7 +39,7 @@ std::vector<std::string> numbers_row(const MetricCurve& c) {
     least = std::min(least, p.value), greatest = std::max(greatest, p.value), sum += p.value, ++finite;
   }
   const auto of = [&](double x) { return finite == 0 ? std::string("-") : exact(x); };
-  return {escaped(c.name),
+  return {breakable(c.name),
           fmt::format("{}", c.points.size()),
           exact(c.points.front().value),
           exact(c.points.back().value),
@@ -57,7 +64,7 @@ std::string incidents_of(const RunFiles& run) {
     if (table.rows.size() < kMostRows)
       table.rows.push_back({fmt::format("{}", i.iteration), escaped(i.reason), escaped(i.rank), escaped(i.layer),
                             escaped(i.tensor), escaped(i.documents), escaped(i.file)});
-  return table.rows.empty() ? "" : html_of(table) + rest(run.incidents.size());
+  return table.rows.empty() ? "" : html_of(without_empty_columns(std::move(table))) + rest(run.incidents.size());
 }
 
 std::string slow_iterations_of(const RunFiles& run) {

@@ -8,7 +8,7 @@ namespace megalith::report {
 
 namespace {
 
-const std::set<std::string> kAlone = {"meta", "!DOCTYPE", "br", "hr", "img", "link"};
+const std::set<std::string> kAlone = {"meta", "!DOCTYPE", "br", "wbr", "hr", "img", "link"};
 const std::set<std::string> kRuns = {"script", "iframe", "object", "embed", "link", "img", "base", "form"};
 
 // The position after the tag's ">". Quoted attributes may contain a ">".
