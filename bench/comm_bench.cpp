@@ -1,7 +1,7 @@
 // comm-bench measures transfers between GPUs, one rank each: mpirun -n 2 build/bin/comm-bench. It prints the bus
 // bandwidth of collectives in CUDA graphs, in line and on a lane, as NCCL defines it. Then products and a collective
-// on a lane, alone and overlapped, and memory before and after. An argument selects one part: bandwidth, overlap, or
-// stall (rank 0 waits for the others in vain).
+// on a lane, with and without overlap, and memory before and after. An argument selects one part: bandwidth, overlap,
+// or stall (rank 0 waits for the others in vain).
 #include <algorithm>
 #include <cstdlib>
 #include <thread>

@@ -11,7 +11,7 @@
 namespace megalith {
 
 // A micro-batch of one data-parallel rank: arrays by name, row-major [sequences, seq_length], or [sequences] of one
-// value a sequence. A model reads those that it has data leaves for (models/model.h). The data sets of a GPT give
+// value a sequence. A model reads the arrays that it has data leaves for (models/model.h). The data sets of a GPT give
 //   tokens, labels     i32  ids; where loss_mask is 0 a label may be meaningless
 //   loss_mask          f32  1: this position counts in the loss
 //   position_ids       i32

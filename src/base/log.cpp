@@ -54,7 +54,7 @@ static void above_status(F&& print) {
   if (!s.line.empty()) draw(s.line);
 }
 
-// Of the thread, as sessions of several threads have sinks of their own; nullptr: none.
+// Of the thread, because sessions of several threads have separate sinks; nullptr: none.
 static const Sink*& sink() {
   static thread_local const Sink* it = nullptr;
   return it;

@@ -16,7 +16,7 @@ inline int num_threads() { return omp_get_max_threads(); }
 
 // Calls f(of, i) for each i of [0, parts), lower ones first. The caller and its threads, `num_threads` in all, take
 // one part after another. A thread that other programs keep from its core takes none, and the others continue without
-// it. Each calling thread has its own threads; inside a part the caller runs all parts alone.
+// it. Each calling thread has its own threads; inside a part the caller runs all parts itself.
 void run_parts(i64 parts, void (*f)(const void* of, i64 part), const void* of);
 
 template <class F>

@@ -19,8 +19,8 @@ struct CalibrateOptions {
   std::optional<DeviceFacts> before{};
 };
 
-// Logs a line for each model. Needs the device alone. Several ranks, all on one host, measure at the same time, and
-// also the transfers between them.
+// Logs a line for each model. No other program may use the device. Several ranks, all on one host, measure at the same
+// time, and also the transfers between them.
 DeviceFacts calibrate(const Backend& backend, Ranks& ranks, const CalibrateOptions& options);
 
 // Adds kernels of mixtures of experts, if the facts have none.

@@ -129,7 +129,7 @@ Slowdowns slowdowns(const BesideTimes& t) {
   return s;
 }
 
-// The times of kernels alone and of transfers alone give the number of repetitions of each.
+// The times of kernels and of transfers, without overlap, give the number of repetitions of each.
 static Slowdowns time_pair(const Backend& backend, Ranks& ranks, const LinkTrialSizes& sizes, Kernel kernel,
                            Transfer t) {
   const Mesh mesh = mesh_of_groups(ranks.size(), ranks.size());

@@ -22,7 +22,7 @@ LinkTrialSizes link_trial_sizes(bool gpu);
 std::vector<TransferFact> time_transfers(const Backend& backend, Ranks& ranks, const LinkTrialSizes& sizes);
 BesideFacts time_beside(const Backend& backend, Ranks& ranks, const LinkTrialSizes& sizes);
 
-// Slowdowns, from the times alone and overlapped (seconds): of `kernels` that outlast `moved`, and the reverse.
+// Slowdowns, from the times without and with overlap (seconds): of `kernels` that outlast `moved`, and the reverse.
 struct BesideTimes {
   double kernels = 0, moved = 0, longer_kernels = 0, at_once = 0;  // longer_kernels overlapped with moved
   double longer_moved_at_once = 0;                                 // kernels overlapped with longer moves

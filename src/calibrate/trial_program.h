@@ -22,7 +22,7 @@ enum class Kernel { product, attention, memory };
 Graph trial_graph(const Mesh& mesh, const Moved& moved, Kernel kernel, int kernels, const LinkTrialSizes& sizes,
                   int rounds = 1);
 
-// Runs such graphs on a backend.
+// Runs these graphs on a backend.
 class Trial {
  public:
   Trial(const Backend& backend, Ranks& ranks, const Mesh& mesh, const std::vector<Graph>& graphs);

@@ -1,8 +1,8 @@
 // A checkpoint of any format as one thing: what run it is of, and its tensors under our logical names.
 //
 // Tensors are named as in native checkpoints: parameters by their names, the optimizer's states as optimizer.KIND.NAME
-// (AdamW has exp_avg and exp_avg_sq). Where a file holds a parameter in compute precision beside its f32 main value, it
-// is the main value. Of a Hugging Face model whose architecture we don't have yet the tensors keep their own names
+// (AdamW has exp_avg and exp_avg_sq). If a file has a parameter in compute precision and its f32 main value, it is the
+// main value. Of a Hugging Face model whose architecture we don't have yet the tensors keep their own names
 // (`foreign`): they can be copied from format to format, not trained.
 #pragma once
 #include <memory>

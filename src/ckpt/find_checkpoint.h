@@ -11,7 +11,7 @@ namespace megalith {
 enum class CkptFormat { native, torch_dist, torch, hf };
 
 std::string_view name_of(CkptFormat format);  // "native", "torch_dist", "torch", "hf"
-// Error, which lists those that are read, or those that are written.
+// Error, which lists the formats that are read, or that are written.
 CkptFormat parse_ckpt_format(std::string_view name, std::string_view flag, bool to_write = false);
 
 struct CheckpointPlace {

@@ -97,7 +97,8 @@ void own_mistakes(const PlanFlags& c, std::vector<std::string>& out) {
   }
 }
 
-// Mistakes that all layouts share. Values out of range are reported alone, because nothing can be derived from them.
+// Mistakes that all layouts share. If values are out of range, only these are reported, because nothing can be derived
+// from them.
 void model_mistakes(const Options& o, std::vector<std::string>& out) {
   const std::vector<std::string> ground = broken_ground(o);
   out.insert(out.end(), ground.begin(), ground.end());

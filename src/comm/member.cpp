@@ -12,7 +12,7 @@
 namespace megalith {
 namespace {
 
-// Containers of one host may have networks and process numbers of their own: Linux names these worlds by links.
+// Containers of one host may have separate networks and process numbers: Linux names these worlds by links.
 std::string world(const char* kind) {
   char link[PATH_MAX];
   const ssize_t n = readlink(fmt::format("/proc/self/ns/{}", kind).c_str(), link, sizeof link);

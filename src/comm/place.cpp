@@ -60,7 +60,7 @@ Place from_environment(const Variables& v) {
   return checked(p, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE");
 }
 
-// A rank of `megalith launch`, which leaves the port to the ranks alone.
+// A rank of `megalith launch`, which leaves the port to the ranks.
 Place from_launch(const Variables& v) {
   Place p = from_environment(v);
   p.launcher = "launch";

@@ -33,7 +33,7 @@ inline constexpr i64 kMostSlotBytes = i64{1} << 24;  // of one request
 
 u64 sum_of(std::span<const std::byte> bytes);  // xxh64
 
-// All bytes, or false: the peer is gone, or nothing has moved for so many seconds. Negative: no limit.
+// All bytes, or false: the peer is lost, or no byte has moved for this many seconds. Negative: no limit.
 bool send_all(const Socket& socket, std::span<const std::byte> bytes, double seconds);
 bool receive_all(const Socket& socket, std::span<std::byte> bytes, double seconds);
 

@@ -1,4 +1,4 @@
-// Flags that belong to no field: another program's, known by name, and what becomes of those that were written.
+// Flags without a field: another program's, known by name. Also the effect of those on a command line.
 #pragma once
 #include <cstddef>
 #include <set>

@@ -13,8 +13,8 @@
 namespace megalith::config {
 namespace {
 
-// The value that a setting gives its field. A switch has no value of its own, or (--x=false, `x: false` in a file)
-// the opposite one.
+// The value that a setting gives its field. A switch has no value, or (--x=false, `x: false` in a file) the opposite
+// one.
 std::vector<std::string> wanted_values(const Setting& setting) {
   const Spelling& spelling = *setting.spelling;
   if (spelling.constant && setting.values == std::vector<std::string>{"false"})

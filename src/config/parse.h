@@ -53,7 +53,7 @@ struct ParseResult {
 ParseResult parse_all(FieldList& fields, std::span<const std::string> arguments,
                       std::span<const OtherFlag> others = {});
 
-// The same for those that want all or nothing: throws Mistakes (base/mistakes.h).
+// The same for callers that want all or nothing: throws Mistakes (base/mistakes.h).
 ParseResult parse(FieldList& fields, std::span<const std::string> arguments, std::span<const OtherFlag> others = {});
 
 // One assignment found in a source.

@@ -1,4 +1,4 @@
-// Megatron's blending rule: each sample comes from the dataset with the greatest lag behind its weight.
+// Megatron's blending rule: each sample comes from the dataset whose share is furthest below its weight.
 //
 // At sample k, with t = max(k, 1), the lag of dataset d is weight_d * t - taken_d. The product is rounded, then the
 // difference. On ties the lowest dataset is chosen. Comparing all datasets for each sample would be slow for a

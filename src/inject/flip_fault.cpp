@@ -1,4 +1,4 @@
-// One bit of a leaf changes: of a weight or a moment before the step, or behind what writes it last in the step; of a
+// One bit of a leaf changes: of a weight or a moment before the step, or after its last write in the step; of a
 // gradient when it is whole, or when a replay has made it again.
 #include <algorithm>
 

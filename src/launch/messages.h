@@ -41,7 +41,7 @@ struct Order {
   int master_port = 0;
   double grace = 0;      // in a stop: seconds until the remaining ranks are killed
   bool is_hang = false;  // in a stop: each agent reports what its ranks were doing
-  bool leaves = false;   // in a stop: ranks save and exit by themselves
+  bool leaves = false;   // in a stop: ranks save and exit without a signal
   int code = 0;          // in a finish: the agent's exit code
 };
 

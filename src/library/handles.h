@@ -1,4 +1,4 @@
-// The objects behind the handles of the C interface.
+// The objects of the C interface's handles.
 #pragma once
 #include <string>
 #include <vector>

@@ -14,7 +14,7 @@ inline constexpr AxisSet kv_heads = {Axis::tp_kv_edp, Axis::tp_kv_ep,
 inline constexpr AxisSet query_heads = {Axis::tp_rep_edp, Axis::tp_rep_ep,
                                         Axis::tp_rep_etp};  // tp_rep: a group's query heads
 inline constexpr AxisSet tensor = {kv_heads, query_heads};  // tp
-inline constexpr AxisSet data_context = {data, context};  // ranks with tokens of their own: losses are summed over them
+inline constexpr AxisSet data_context = {data, context};    // ranks with different tokens: losses are summed over them
 
 // The expert view.
 inline constexpr AxisSet expert_data = {Axis::dp_edp, Axis::cp_edp, Axis::tp_kv_edp, Axis::tp_rep_edp};

@@ -21,7 +21,7 @@ struct Mesh {
   Coord coord(int rank) const;
   int rank(const Coord& c) const;
 
-  // A rank's number among those that differ from it in `axes` only, and the coordinate of number `place` of them.
+  // A rank's number among the ranks that differ from it only in `axes`. Also the coordinate of number `place` of them.
   int place(const Coord& c, AxisSet axes) const;
   Coord at(Coord c, AxisSet axes, int place) const;
 

@@ -1,4 +1,4 @@
-// Reshape cannot be written with letters alone: an axis list is cut between the factors of a dim, or joined from them.
+// Reshape cannot be written only with letters: an axis list is cut between the factors of a dim, or joined from them.
 #include <fmt/format.h>
 
 #include <map>

@@ -20,7 +20,7 @@ struct CollectCounts {
   std::vector<Alias> aliases() const { return {{0, 0, true}}; }
 };
 
-// Whether the rank counts these: the first of those that hold the same values does.
+// Whether the rank counts these: of ranks with the same values the first one does.
 bool counts_here(const Mesh& mesh, const Coord& coord, const Type& counts);
 
 }  // namespace megalith

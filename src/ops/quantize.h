@@ -4,12 +4,12 @@
 //   quantize           x, [amax], [state], [rows] -> codes of x's shape, scale_inv f32 of the grid of boxes. A value is
 //                      code * scale_inv. amax is that of x's tensor box, reduced over ranks. If a box has an infinite
 //                      value or NaN, its scale_inv is NaN. So products with it are NaN too, and the step is skipped. (A
-//                      code alone would hide an infinity.)
+//                      code would hide an infinity.)
 //                      With `counts` another result [2] i64 counts what the cast loses: values beyond the largest code,
 //                      and values that became 0. It is Partial over ranks that hold other parts of x.
-//                      The codes may also be transposed, alone or as the last result (CodeOrders). With `gives_amax`
-//                      no amax is read: x, state -> codes, scale_inv, amax of x's tensor box. Values that are not
-//                      finite give the scale_inv NaN here too.
+//                      The codes may also be transposed, as the only or as the last result (CodeOrders). With
+//                      `gives_amax` no amax is read: x, state -> codes, scale_inv, amax of x's tensor box. Values that
+//                      are not finite give the scale_inv NaN here too.
 //   rotate_tokens      x [s, ..] -> x with each 16 neighbours along s rotated (quant/nvfp4.h), rounded to x's type
 //   quantized_product  x's codes and scale_inv, w's codes and scale_inv, [acc] -> y like Einsum's, with f32 sums
 // x is f32 or bf16, in tests also f64. Codes are f8_e4m3, f8_e5m2, or u8: e2m1, one a byte.
@@ -48,7 +48,7 @@ enum class CodeOrders : u8 {
 };
 std::string_view name_of(CodeOrders o);
 
-// How codes are transposed: the first `split` dims move behind the rest; two of them may also be swapped.
+// How codes are transposed: the first `split` dims move to the end; two of them may also be swapped.
 struct Turn {
   int split = 0;
   bool by_sequence = false;

@@ -9,7 +9,7 @@ namespace {
 
 i64 aligned(i64 n) { return (n + Window::kAlignment - 1) / Window::kAlignment * Window::kAlignment; }
 
-// A layout over the ranks that hold different parts of the state, and over those that hold the same part.
+// A layout over the ranks that have different parts of the state, and over ranks that have the same part.
 Layout layout_over(const Type& leaf) {
   Layout out = whole(2);
   AxisSet splits;

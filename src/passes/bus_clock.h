@@ -27,7 +27,7 @@ struct Timetable {
 
 class BusClock {
  public:
-  // `apart`: forward and backward are programs of their own.
+  // `apart`: forward and backward are separate programs.
   BusClock(const Graph& g, const std::vector<KeptValue>& kept, const BusRates& rates, bool apart);
 
   // Stores end before the forward leaves the layers, even if the device must wait. Fetches start with the layers'

@@ -31,8 +31,9 @@ std::vector<int> first_readers(const Graph& g) {
 
 bool is_update(const AnyOp& op) { return op.get_if<SumSquares>() || op.get_if<CountNonzeros>() || op.get_if<Update>(); }
 
-// Merges small accumulations into leaves at the place of the last one. Only those that the update alone reads are
-// merged. A gradient that is then copied into a bucket or reduced over ranks is excluded: its transfer can start early.
+// Merges small accumulations into leaves at the place of the last one. Only accumulations that only the update reads
+// are merged. A gradient that is then copied into a bucket or reduced over ranks is excluded: its transfer can start
+// early.
 bool join_accumulations(Graph& g) {
   const std::vector<int> readers = first_readers(g);
   std::map<std::string, std::vector<int>> groups;

@@ -22,7 +22,7 @@ struct OffloadConfig {
 struct OffloadSpec {
   OffloadConfig config;
   std::string suffix = {};  // of the leaves' names, where a step has several graphs
-  bool apart = false;       // forward and backward are programs of their own
+  bool apart = false;       // forward and backward are separate programs
   BusRates rates = {};
 };
 

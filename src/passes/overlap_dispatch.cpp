@@ -3,7 +3,7 @@
 //   forward    gather of the tokens: the router
 //   backward   gather of cotangents: weight gradients of the part before, and of the first product of the experts
 //              before
-//              gather of the tokens once more: the same, and the gradients of the experts' products
+//              second gather of the tokens: the same, and the gradients of the experts' products
 //              sums of the weights' and of the tokens' gradient: the sum of a rank's own rows, and the weight gradient
 //              of the experts' second product
 // So a rank that comes early computes a weight gradient while it waits for the others. The small sum starts before the

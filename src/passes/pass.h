@@ -33,7 +33,7 @@ std::vector<Pass> standard_passes(bool ring = false);
 
 bool erase_unit_axes(Graph& g);  // axes of one rank leave the types; relayouts over them vanish
 bool ring(Graph& g);             // attention's keys and values go round the context-parallel ranks, not gathered
-bool keep_repeated(Graph& g);    // what ops that `repeats` made is kept for the backward, not made again
+bool keep_repeated(Graph& g);    // the backward keeps results of ops with `repeats`, and does not recompute them
 bool transpose_codes(Graph& g);  // products of codes sum over last dims
 bool fuse_accumulate(Graph& g);  // a gradient's producer adds straight into the accumulator
 bool fuse_bias(Graph& g);        // a bias is added by the product before it
@@ -50,7 +50,7 @@ bool rematerialize(Graph& g);    // the backward rematerializes activations' and
 bool fuse_amax(Graph& g);        // the op that writes a cast's input also gives its amax
 bool hoist(Graph& g);            // accumulations and the update's nodes move directly after their inputs
 
-// Which result of the op, a gradient, is the forward's made again; -1: none.
+// Which result of a gradient op is the rematerialized output of the forward; -1: none.
 int rematerialized_output(const AnyOp& op);
 
 // Excluded, as the user chooses them: overlap of tensor-parallel transfers with products, and of expert dispatch with

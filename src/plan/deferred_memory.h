@@ -1,5 +1,5 @@
 // Of an interpreter that prepares a plan's kernels before its device has memory for the plan: the memory is still in
-// use by the processes that this one replaces. Meanwhile it can take the state, if the device has room beside theirs.
+// use by the processes that this one replaces. Meanwhile it can take the state, if the device has room for it too.
 #pragma once
 #include <memory>
 #include <span>

@@ -1,6 +1,6 @@
-// Pipeline schedules: which task a rank runs when, as a list made from numbers alone. Virtual stages are numbered along
-// the model, chunk * stages + stage: with several chunks a rank holds several model pieces. The last rank's output goes
-// to the first rank's next chunk.
+// Pipeline schedules: which task a rank runs when, as a list that follows from a few numbers. Virtual stages are
+// numbered along the model, chunk * stages + stage: with several chunks a rank holds several model pieces. The last
+// rank's output goes to the first rank's next chunk.
 //
 // Activations and gradients travel between neighbours in FIFO channels, one per sender and kind: forward tasks send to
 // the next virtual stage, backward tasks to the one before. In every channel the sender's tasks produce in the order in

@@ -10,7 +10,7 @@ namespace megalith {
 Plan plan_memory_unverified(const Mesh& mesh, const std::vector<ProgramSpec>& programs,
                             const std::function<i64(const Graph&, const Node&)>& workspace);
 
-// A backend that tells beforehand which ops need no workspace, whatever their operands.
+// A backend that knows in advance which ops need no workspace for any operands.
 class TellsWorkspaces {
  public:
   virtual ~TellsWorkspaces() = default;

@@ -6,8 +6,8 @@
 
 namespace megalith {
 
-// Error if the model's weights, gradients and optimizer state alone do not fit. It uses the flags alone, because a
-// plan of a huge model takes long.
+// Error if the model's weights, gradients and optimizer state do not fit. It uses only the flags, because a plan of a
+// huge model takes long.
 void check_sizes(const Options& options, const Backend& backend);
 
 // Error if the plan does not fit. The error names the largest micro-batch that fits, and the nearest layouts: the

@@ -7,7 +7,7 @@
 //
 // encode() takes the nearest value; of two equally near ones the one with even mantissa. Values larger than the largest
 // finite one, infinity too, become that one. NaN becomes the code of all ones with sign 0: a NaN, and 6 in e2m1. Zeros
-// keep their sign, also those that come from rounding. Source: OCP 8-bit Floating Point Specification 1.0, OCP
+// keep their sign, also if they come from rounding. Source: OCP 8-bit Floating Point Specification 1.0, OCP
 // Microscaling Formats 1.0. Only bits are added and shifted, so every compiler and device gives the same codes.
 #pragma once
 #include <bit>

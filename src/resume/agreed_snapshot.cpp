@@ -45,7 +45,7 @@ class Search {
       : lent_(lent), ranks_(ranks), own_(own), compared_(compared) {}
 
   // Collective. Each node verifies every byte of its slots that are to be read. Damaged ones are no longer holders.
-  // Returns what is wrong with the first of them.
+  // Returns the fault of the first of them.
   std::string verify(Moment& m) {
     std::string problem;
     near_.clear();

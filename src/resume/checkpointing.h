@@ -82,7 +82,7 @@ class RunStart {
   Schedules schedules_;
 };
 
-// Loads the weights alone, of a checkpoint or a hub directory, for evaluation and generation.
+// Loads only the weights, of a checkpoint or a hub directory, for evaluation and generation.
 void load_weights(const std::string& dir, i64 iteration, ModelState& model);
 
 // The model of a directory, from its config.json or the checkpoint's options. Error if it has neither.

@@ -1,4 +1,4 @@
-// Settings that a resumed run must share with the saved one, and reports of those that differ.
+// Settings that a resumed run must share with the saved one, and reports of the ones that differ.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <set>

@@ -16,8 +16,7 @@ namespace megalith::search {
 
 namespace {
 
-// Cuts the model so that `count` blocks from `block` are a stage by themselves. Returns the number of blocks of each
-// stage.
+// Cuts the model so that `count` blocks from `block` are a separate stage. Returns the number of blocks of each stage.
 std::vector<i64> stages_around(int block, int blocks, int count) {
   std::vector<i64> out;
   if (block > 1) out.push_back(1), out.push_back(block - 1);
@@ -157,7 +156,7 @@ BlockCost BlockCosts::cost(const Block& block) const {
   return in_pairs ? second_layer(o, kind, key.zero_bubble) : plan(o, kind, key.zero_bubble);
 }
 
-// The first layer has nothing behind it in the backward that its transfers overlap with.
+// No work follows the first layer in the backward, so its transfers overlap with none.
 BlockCost BlockCosts::second_layer(const Options& o, int block, bool zero_bubble) const {
   const BlockCost one = plan(o, block, zero_bubble);
   BlockCost out = plan(o, block, zero_bubble, 2);

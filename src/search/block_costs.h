@@ -32,10 +32,10 @@ class BlockCosts {
   // The cost of each kind of block, by the index of one block of that kind. It uses only the parts of a choice that
   // blocks depend on. No transfer between tensor-parallel ranks overlaps.
   const std::map<int, BlockCost>& of(const Choice& c);
-  // The same with --tp-comm-overlap, which overlaps across layers: the cost of a second layer behind a first one.
+  // The same with --tp-comm-overlap, which overlaps across layers: the cost of a second layer after a first one.
   // nullptr if the layers differ.
   const std::map<int, BlockCost>* overlapped(const Choice& c);
-  // Plans what of() will need of these choices, several at once. of() tells the errors.
+  // Plans what of() will need of these choices, several at once. of() reports the errors.
   void prepare(const std::vector<Choice>& choices);
   // The index that stands for all blocks of this one's kind.
   int kind(int block) const { return kinds_.at(size_t(block)); }

@@ -1,4 +1,4 @@
-// Whether the rules between flags allow a layout, and what they say of those that they refuse.
+// Whether the rules between flags allow a layout, and the messages about refused layouts.
 #pragma once
 #include <set>
 

@@ -40,7 +40,7 @@ std::vector<std::string> check_compatibility(const Options& options);
 // The flags that a message names.
 std::vector<std::string> flags_in(std::string_view message);
 
-// The rules about the model alone: for commands that do not train.
+// The rules about the model: for commands that do not train.
 void check_model(const ModelConfig& model);
 
 std::string compatibility_markdown();

@@ -29,7 +29,7 @@ OtherFlag flag_of(const std::string& word, const char* why) {
   return flag;
 }
 
-// The flags of a row, with Megatron's second spelling of those that turn something off.
+// The flags of a row, with Megatron's second spelling of flags that turn something off.
 std::vector<OtherFlag> flags_of(const char* words, const char* why) {
   std::vector<OtherFlag> flags;
   for (const std::string& word : cut(words, ' ')) {

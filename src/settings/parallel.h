@@ -16,10 +16,10 @@ namespace megalith {
 // and values around the ranks (a ring).
 enum class CpCommType { all_gather, a2a, p2p };
 
-// zero_bubble: weight gradients are tasks of their own, which fill the pipeline's end.
+// zero_bubble: weight gradients are separate tasks, which fill the pipeline's end.
 enum class PipelineSchedule { one_f_one_b, zero_bubble };
 
-// flags: as the flags say. automatic: those that are not given are chosen by the planner.
+// flags: as the flags say. automatic: the planner chooses the missing ones.
 enum class LayoutChoice { flags, automatic };
 
 struct ParallelConfig {

@@ -15,7 +15,7 @@ struct StateShare {
   bool whole = false;  // all that this rank holds, whoever else has it
 };
 
-// Bytes of a rank's share, from the plan alone: the maximum over ranks.
+// Bytes of a rank's share, by the plan: the maximum over ranks.
 i64 state_share_bytes(const PlannedStep& step, const StateShare& share);
 
 class StateBlocks {

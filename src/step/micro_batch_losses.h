@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-// A rank's share of a micro-batch's loss; the loss is sum / tokens over the ranks with tokens of their own.
+// A rank's share of a micro-batch's loss; the loss is sum / tokens over the ranks with different tokens.
 struct LossShare {
   double sum = 0, tokens = 0;
 };

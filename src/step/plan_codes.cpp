@@ -18,7 +18,7 @@ void StepPlanner::end_scales(Builder& b, const ScaleStates& states, Value seen) 
   update_scales(b, spec_.quantize.config, states, seen, b.graph().outputs.at("step"));
 }
 
-// In a pipeline a program of its own tells the counts of all pieces.
+// In a pipeline a separate program gives the counts of all pieces.
 void StepPlanner::end_counts(Graph& g, const CastCounts& counts) {
   if (!counts.seen) return;
   out_.counts.push_back(counts);

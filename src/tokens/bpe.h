@@ -79,7 +79,7 @@ class BpeEncoder {
   // Merges all symbols of the word. The list in nodes_ that begins at 0 then holds the tokens.
   template <class Word>
   void merge(const Word& word, size_t size);
-  // Whether the text of two neighbouring tokens, encoded alone, gives these tokens.
+  // Whether the encoding of two neighbouring tokens' text gives these tokens.
   template <class Word>
   bool stay_apart(const Word& text, size_t size, i32 left, i32 right) const;
   void set_pair(u32 at);

@@ -1,5 +1,5 @@
-// A byte-level vocabulary: the merges, the bytes of each token, and the tokens that merges alone do not produce.
-// Files of GPT-2, of tiktoken and of byte-level tokenizer.json are all converted to it.
+// A byte-level vocabulary: the merges, the bytes of each token, and the tokens that merges do not produce. Files of
+// GPT-2, of tiktoken and of byte-level tokenizer.json are all converted to it.
 #pragma once
 #include <string>
 #include <string_view>

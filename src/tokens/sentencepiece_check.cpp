@@ -28,7 +28,7 @@ class Fields {
     bool is_bytes(u64 n) const { return number == n && wire == 2; }   // bytes: also strings and messages
     bool is_float(u64 n) const { return number == n && wire == 5; }   // bytes: 4
   };
-  // The next field; none at the end. Then `broken()` tells whether the message is truncated.
+  // The next field; none at the end. Then `broken()` is true if the message is truncated.
   std::optional<Field> next() {
     if (at_ >= bytes_.size() || broken_) return std::nullopt;
     const u64 tag = varint();

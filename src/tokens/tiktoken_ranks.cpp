@@ -1,6 +1,6 @@
-// Each token needs only one rule: the last merge of the token by itself. Merges inside a token do not depend on the
-// text around it, so only one pair ever forms it. To find the pair, it tries the rules of all ways to cut the token
-// into two tokens.
+// Each token needs only one rule: the last merge when the token's own text is encoded. Merges inside a token do not
+// depend on the text around it, so only one pair ever forms it. To find the pair, it tries the rules of all ways to cut
+// the token into two tokens.
 #include "tokens/tiktoken_ranks.h"
 
 #include <charconv>
@@ -30,7 +30,7 @@ std::vector<BpeMerges::Rule> all_rules(const std::vector<std::string>& tokens, c
   return rules;
 }
 
-// The last merge of a token by itself. left == right == rank if no merges lead to it.
+// The last merge in the encoding of a token's own text. left == right == rank if no merges lead to it.
 BpeMerges::Rule last_merge(const BpeMerges& merges, const std::string& token, u32 rank) {
   std::vector<u32> s;
   for (char c : token) s.push_back(merges.id_of_byte(u8(c)));

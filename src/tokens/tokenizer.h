@@ -14,7 +14,7 @@ namespace megalith {
 class TextEncoder {
  public:
   virtual ~TextEncoder() = default;
-  // Appends the ids of `text` to `out`. Adds no bos or eod, except those that a tokenizer.json adds.
+  // Appends the ids of `text` to `out`. Adds no bos or eod, except what a tokenizer.json adds.
   virtual void encode(std::string_view text, std::vector<i32>& out) = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a forward and backward add to, beside gradients: the next step would find it there. It is put back.
+// Leaves, besides gradients, that a forward and backward change. They are restored, or the next step would read them.
 #pragma once
 #include <vector>
 

@@ -13,8 +13,8 @@ class StepReplay {
  public:
   StepReplay(const Options& options, const ReplaySite& site, std::shared_ptr<const Dataset> train);
 
-  // On all ranks, behind an iteration of so many samples, with no step under way. The code that this rank is to end
-  // with: none where all is well, or where --rerun-mode only tells.
+  // On all ranks, after an iteration, with no step in flight. Returns this rank's exit code. None if there is no fault,
+  // or if --rerun-mode only reports.
   std::optional<int> look(const RunState& state, i64 samples);
 
  private:

@@ -47,8 +47,8 @@ class TrainingRun {
   // Whether the last started step can be finished now, without waiting. A rank knows this of its own device only. So
   // it is false if ranks communicate about each step.
   bool may_finish();
-  // A failure to read data must not lose the steps since the last checkpoint. One of several ranks cannot save alone:
-  // the others wait for it in the step, until its error ends them.
+  // A failure to read data must not lose the steps since the last checkpoint. One of several ranks cannot save
+  // separately: the others wait for it in the step, until its error ends them.
   void start(DataLoader& loader);
   // Logs a change of the batch size at the next step.
   void say_size(i64 before) const;
@@ -100,7 +100,7 @@ class TrainingRun {
   void tell_ranks();
   bool keeps_ranks() const { return ranks_.rank() == 0 && !t_.save.empty() && !t_.skip_train; }
   void tell_memory();
-  // Returns when the state is on disk. A save that failed in the background is tried once more.
+  // Returns when the state is on disk. A save that failed in the background is tried again.
   void save_last();
   bool should_exit(const StopRequests& requests) const;
   // 0 means that nothing is lost.

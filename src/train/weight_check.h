@@ -16,8 +16,7 @@ class WeightCheck {
  public:
   WeightCheck(const PlannedStep& step, const Coord& coord, Interpreter& interpreter, Ranks& ranks);
 
-  // On all ranks, with no step under way. The code that this rank is to end with where copies differ: rank 0 tells
-  // which.
+  // On all ranks, with no step in flight. Returns this rank's exit code if copies differ: rank 0 names it.
   std::optional<int> look(i64 iteration) const;
 
  private:

@@ -135,7 +135,7 @@ TEST(Swiglu, is_its_definition) {
       }
 }
 
-// The largest in any place of a block, and of the last one; what is not finite counts as infinite.
+// The largest in any place of a block, and of the last one; a value that is not finite counts as infinite.
 TEST(Swiglu, amax_of_any_place) {
   for (DType t : {DType::f32, DType::bf16})
     for (const i64 f : {8, 24, 4099})

@@ -84,7 +84,8 @@ Tolerances tolerances(const Case& c) {
   // Scores of size 5 have rounding errors of 5 * 2^-24, and more by sums over d. Results are means of numbers of size
   // 4.
   const double roundings = 32 + std::sqrt(double(c.n.d)) * 4;
-  // Probabilities are rounded too. In results they weight values of size 4; in gradients sums of several such means.
+  // Probabilities are rounded too. In results they weight values of size 4; in gradients they weight sums of several
+  // means.
   const double from_p = probability_error(c.dtype) / arithmetic_error(c.dtype);
   // The gradient gets the exact o and lse, rounded to their types. The rounding of o enters through D = sum do * o,
   // with d terms.

@@ -31,7 +31,7 @@ struct Case {
 
 Case make_case(DType t, const Sizes& n, AttentionSpec at = {});
 
-// The plain definition, in double, over the whole s x s matrix.
+// The plain definition, in double, over the full s x s matrix.
 struct Plain {
   std::vector<double> o, lse, dq, dk, dv, dtable;
 };

@@ -1,5 +1,5 @@
 // Compares the parts of a ring with attention over all keys, which has its own tests. The parts of one rank in turn
-// give its results over all keys. The gradients of the parts, placed by their types, sum to the whole gradients.
+// give its results over all keys. The gradients of the parts, placed by their types, sum to the full gradients.
 #include "ops/attention_part.h"
 
 #include "tests/kernels/run_op.h"
@@ -53,7 +53,7 @@ Layout cut(const RingCase& c, size_t ndim, int rotated = 0) {
   return l;
 }
 
-// Adds a rank's part to the whole.
+// Adds a rank's part to the full array.
 void add_to(std::vector<double>& sum, const Array& part, const Place& at) {
   const auto index = indices(at.mesh, part.type.shape, part.type.layout, at.coord, 0);
   const i64 row = count(part.type.shape) / part.type.shape[0];
@@ -77,7 +77,7 @@ struct Tolerances {
   Tolerance o, lse, gradient;
 };
 // The sum of the roundings of scores and values, as in attention_test.cpp. Gradients use the stored o. Both the parts
-// and the whole round probabilities. Parts may be stored before they are merged.
+// and the full computation round probabilities. Parts may be stored before they are merged.
 Tolerances tolerances(const RingCase& c) {
   const double unit = arithmetic_error(c.dtype), from_p = 2 * probability_error(c.dtype) / unit;
   const double stored = size_of(c.dtype) == 2 ? storage_error(c.dtype) / unit : 0;

@@ -17,7 +17,7 @@ struct Split {
   }
 };
 
-// The results of each rank equal its part of the whole. dk and dv are terms of a sum.
+// The results of each rank equal its part of the full results. dk and dv are terms of a sum.
 static void compare_split(const Split& split, DType t) {
   SCOPED_TRACE(split.name);
   const Case c =
@@ -66,7 +66,7 @@ TEST(Attention, ranks_compute_parts_of_the_whole) {
 }
 
 // Queries split over cp, with sizes that GPUs have tensor-core kernels for. Each rank is compared with the definition
-// of the whole. A rank's terms of dk and dv are those of a loss that depends only on its queries.
+// of the full attention. A rank's terms of dk and dv are those of a loss that depends only on its queries.
 static void compare_parts(const Case& c, int ranks, Order order) {
   SCOPED_TRACE(fmt::format("{}, {} ranks, {}", print(c), ranks, order == Order::zigzag ? "zigzag" : "blocks"));
   const Mesh mesh = make_mesh({1, ranks, 1, 1});

@@ -93,7 +93,7 @@ inline Results by_loop(const Case& c, const Numbered& l) {
   return out;
 }
 
-// One rank's part, computed by the ops. `behind` fills the rows beyond the count in all inputs.
+// One rank's part, computed by the ops. `behind` fills the rows after the count in all inputs.
 class RankOfLayer {
  public:
   RankOfLayer(const Case& c, const Numbered& l, int rank, double behind) : d_(at(c, rank)), l_(l), behind_(behind) {}

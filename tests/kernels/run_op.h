@@ -61,7 +61,7 @@ struct Tolerance {
 };
 void expect_near(const Array& got, const std::vector<double>& want, const Tolerance& tol, const std::string& what);
 
-// As with the ops' `gives_amax` false, and the amax of the first result behind the others. Not in f64: an amax is f32.
+// As with the ops' `gives_amax` false. The amax of the first result is the last one. Not in f64: an amax is f32.
 template <class T>
 void compare_amax(T op, const std::vector<Array>& ins, const std::vector<Array>& without) {
   if (without[0].type.dtype == DType::f64) return;
@@ -80,7 +80,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b);
 // checks at most 60 elements.
 void expect_gradient(std::vector<Array>& ins, int which, const Array& grad, const std::function<double()>& loss);
 
-// The rank's part of a whole array under `layout`.
+// The rank's part of a logical array under `layout`.
 Array slice(const Array& all, const Layout& layout, const Place& at);
 
 }  // namespace megalith::kernel_tests

@@ -135,7 +135,8 @@ TEST(Relayout, rotation_hands_parts_on) {
   EXPECT_THROW(relayout_plan(two, {16, 16}, whole(2), kTp, split(0), Order::block, 1), Error);
 }
 
-// Of a dim that both views split, what the expert view adds leaves first; a split in zigzag order leaves as a whole.
+// Of a dim that both views split, the expert view's axes are gathered first. A split in zigzag order is gathered
+// completely.
 TEST(Relayout, parts_of_a_dense_axis) {
   const Mesh cut = make_mesh({.cp = 4, .ep = 2, .etp = 1});
   const auto plan = [&](const Layout& from, AxisSet axes, State to, Order order = Order::block) {

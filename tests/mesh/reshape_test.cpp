@@ -23,7 +23,7 @@ TEST(Reshape, merges_when_outer_factors_are_used_up) {
   EXPECT_EQ(r.shape, (Shape{6, 64}));
   EXPECT_EQ(to_string(r.layout), "{cp, tp_kv tp_rep | partial dp}");
   EXPECT_THROW(reshape("sgrd->s(grd)", sizes, {6, 2, 8, 4}, {{}, {}, {{groups::query_heads}}, {}}),
-               Error);  // g whole, r split
+               Error);  // g not split, r split
   EXPECT_THROW(reshape("sgrd->s(grd)", sizes, {6, 2, 8, 4}, {{}, {{groups::kv_heads}}, {}, {{groups::query_heads}}}),
                Error);  // r between
   r = reshape("sgrd->s(grd)", sizes, {6, 2, 8, 4}, {{}, {{groups::kv_heads}}, {}, {}});
@@ -39,7 +39,7 @@ TEST(Reshape, splits_axes_from_the_outer_factor_on) {
   EXPECT_THROW(reshape("s(gr)->sgr", sizes, {6, 20}, {{}, {}}), Error);                       // 2 * 8 is not 20
 }
 
-// The part of tp that experts have apart goes to the inner factor; parts of one rank stay beside their neighbours.
+// The atom of tp that only experts have goes to the inner factor. Atoms of one rank stay next to their neighbours.
 TEST(Reshape, parts_of_an_axis_go_to_several_factors) {
   const Mesh cut = make_mesh({.dp = 2, .tp_kv = 4, .ep = 1, .etp = 2});
   const Layout l{{{}, {{groups::kv_heads}}}, {}, {}, {}};

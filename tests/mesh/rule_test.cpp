@@ -76,11 +76,11 @@ TEST(Rule, work_cut_along_a_letter) {
   EXPECT_EQ(outcome(kLinear, {{split(0)}, {kCopy}}), "Split(0)");
   EXPECT_EQ(outcome(kLinear, {{kCopy}, {split(0)}}), "Split(2)");    // column
   EXPECT_EQ(outcome(kLinear, {{split(2)}, {split(1)}}), "Partial");  // row
-  EXPECT_EQ(outcome(kLinear, {{split(2)}, {kCopy}}), "refused");     // k whole in the weight
+  EXPECT_EQ(outcome(kLinear, {{split(2)}, {kCopy}}), "refused");     // the weight does not split k
   EXPECT_EQ(outcome(kLinear, {{split(0)}, {split(0)}}), "refused");  // along s and n at once
   EXPECT_EQ(outcome(kLinear, {{split(0)}, {kPartial}}), "refused");
   EXPECT_EQ(outcome(kNorm, {{split(0)}, {kCopy}}), "Split(0), Split(0)");
-  EXPECT_EQ(outcome(kNorm, {{split(1)}, {split(0)}}), "refused");  // h must be whole
+  EXPECT_EQ(outcome(kNorm, {{split(1)}, {split(0)}}), "refused");  // h must not be split
   EXPECT_EQ(outcome(kMaxRule, {{split(1)}}), "Max");
   EXPECT_EQ(outcome(kMaxRule, {{split(0)}}), "Split(0)");
 }
@@ -109,7 +109,8 @@ TEST(Rule, constants_have_no_say_unless_split_or_partial) {
     EXPECT_EQ(outcome(kLinear, {{split(0)}, constant(s)}), "Split(0)");
   }
   EXPECT_EQ(outcome(masked, {{split(0)}, constant(split(0))}), "Partial");
-  EXPECT_EQ(outcome(masked, {{split(0)}, constant(kSame)}), "refused");  // local sizes differ: s of the mask is whole
+  EXPECT_EQ(outcome(masked, {{split(0)}, constant(kSame)}),
+            "refused");  // local sizes differ: the mask does not split s
   EXPECT_EQ(outcome(masked, {{kCopy}, constant(kPartial)}), "Partial");
   EXPECT_EQ(outcome(masked, {{kPartial}, constant(kPartial)}), "refused");
   EXPECT_EQ(outcome(masked, {constant(kSame), constant(kCopy)}), "Copy");

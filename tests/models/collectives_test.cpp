@@ -51,7 +51,7 @@ class Expected {
            int times = 1) {
     if (n > 1) counts[fmt::format("{}, {}: {} over {} of {}", phase, tag, kind, axes, elements)] += times;
   }
-  // Into a column-parallel linear: under SP the input is gathered once more for the weight gradients, where the last
+  // Into a column-parallel linear: under SP the input is gathered again for the weight gradients, where the last
   // linear's backward begins.
   void enter(const std::string& tag, const std::string& last) {
     if (style_.sequence_parallel) {
@@ -106,7 +106,7 @@ TEST(Collectives, equal_megatrons_list) {
   EXPECT_GE(compared, 25);
 }
 
-// Tokens, weights and choices to the experts, and sums back; backwards the duals, and the tokens once more.
+// Tokens, weights and choices to the experts, and sums back; in the backward the duals, and the tokens again.
 TEST(Collectives, of_a_mixture_do_not_depend_on_the_routing) {
   const TrainingSpec s{.model = mixture(), .mesh = make_mesh({.dp = 2, .ep = 2}), .micro_batches = 2};
   const i64 tokens = s.model.seq_length * 4, x = tokens * s.model.hidden_size, p = tokens * s.model.moe.router_topk;
@@ -137,7 +137,7 @@ TEST(Collectives, keeping_gathered_inputs_saves_the_second_gather) {
   EXPECT_EQ(gathers(false), 5);
 }
 
-// Types alone, without ranks: 80 layers on 1024.
+// Only types, without ranks: 80 layers on 1024.
 TEST(Collectives, of_a_large_model_are_known_at_once) {
   TrainingSpec s{.model = llama_like(), .mesh = make_mesh({16, 8, 8, 1}), .style = {true, Order::zigzag, false}};
   ModelConfig& c = s.model;

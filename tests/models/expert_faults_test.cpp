@@ -25,7 +25,7 @@ void run_here(RankSet& r, int p, const Instruction& in) {
   r.run_at(p, in, [](Coord c) { return c; });
 }
 
-// A fault: f(blocks of every rank) before the instruction, or of its first result behind it.
+// A fault: f(blocks of every rank) before the instruction, or on its first result after it.
 template <class T, class F>
 RankSet::Fault before(int input, F&& f) {
   return [=](RankSet& r, int p, const Instruction& in) {

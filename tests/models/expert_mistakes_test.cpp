@@ -26,7 +26,7 @@ std::vector<int> sums_of_counts(const Graph& g) {
     return is_of(n, "router losses") && r.from == kPartial && r.to == kCopy;
   });
 }
-// Those that add up the gradients of experts' weights.
+// The relayouts that sum the gradients of experts' weights.
 std::vector<int> sums_of_gradients(const Graph& g) {
   return nodes_with<Relayout>(g, [](const Relayout& r, const Node& n) {
     return n.phase == Phase::update && r.from == kPartial && r.axes == kEdp;

@@ -1,4 +1,4 @@
-// One-rank gradients of whole models against differences of the loss, the passes that must not change results, and
+// One-rank gradients of full models against differences of the loss, the passes that must not change results, and
 // initial values.
 #include <gtest/gtest.h>
 

@@ -37,7 +37,7 @@ std::vector<int> relayouts(const Graph& g, State from, State to, const std::stri
   });
 }
 
-// In the forward graph: the first such relayout goes, and everything after it is typed again.
+// In the forward graph: removes the first relayout of this kind, and types all later nodes again.
 auto left_out(State from, State to) {
   return [=](Graph& g) { bypass(g, relayouts(g, from, to, "layer").at(0)), infer_again(g); };
 }
@@ -253,7 +253,7 @@ TEST(ModelMistakes, token_count_not_summed) {
 
 TEST(ModelMistakes, step_reduction_forgets_tp) {
   TrainingSpec s = llama(make_mesh({1, 1, 2, 2}), kSp);
-  s.fault = [](RankSet& r, int p, const Instruction& in) {  // of the norms' weights, which are whole on every rank
+  s.fault = [](RankSet& r, int p, const Instruction& in) {  // of the norms' weights, which no rank splits
     const auto* op = in.op.get_if<Relayout>();
     if (in.phase != Phase::update || !op || op->transfer != Transfer::all_reduce) return false;
     if (r.plan().programs[p].buffers[in.ins[0]].type.ndim() != 1) return false;

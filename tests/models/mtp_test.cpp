@@ -1,4 +1,4 @@
-// Multi-token prediction: what the host shifts, what a step counts, and what the modules leave alone.
+// Multi-token prediction: the host's shifts, a step's counts, and values that the modules do not change.
 #include <gtest/gtest.h>
 
 #include "models/gpt/mtp.h"

@@ -1,5 +1,5 @@
-// Training steps with transfers to experts beside the shared expert, or beside all that does not need them, and
-// without: the same bits.
+// Training steps whose transfers to experts overlap the shared expert, or all independent work, and without: the same
+// bits.
 #include <gtest/gtest.h>
 
 #include "tests/models/settings.h"

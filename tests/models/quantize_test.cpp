@@ -148,7 +148,7 @@ TEST_P(Recipes, give_the_same_bits_without_a_pass) {
   }
 }
 
-// The codes are made again where the forward is, and are the same.
+// Recomputation makes the codes again, and they are the same.
 TEST_P(Recipes, give_the_same_bits_with_recomputation) {
   using Granularity = RecomputeConfig::Granularity;
   for (const Mesh& mesh : {make_mesh({}), make_mesh({1, 1, 2, 1})}) {
@@ -170,12 +170,12 @@ TEST_P(Recipes, keep_the_direction_of_the_gradient) {
                    got = small_step_of(spec_of(config, make_mesh({})));
   const double cosine = cosine_of(got, plain);
   RecordProperty("cosine", std::to_string(cosine));
-  EXPECT_GT(cosine, config.is_fp4() ? 0.95 : 0.995);  // of the whole model, docs/fp8.md
+  EXPECT_GT(cosine, config.is_fp4() ? 0.95 : 0.995);  // of the full model, docs/fp8.md
   EXPECT_LT(cosine, 1 - 1e-6);
   EXPECT_LT(std::abs(got.loss / plain.loss - 1), config.is_fp4() ? 0.05 : 0.01);
 }
 
-// Of one layer, each parameter alone. A cast to codes adds an error, whose square is `share` of the square of what is
+// One layer, each parameter separately. A cast to codes adds an error, whose square is `share` of the square of what is
 // cast. Rounding to m bits is off by a twelfth of 4^-m of the binade. Values that are spread evenly by their logarithm
 // have 1.5 / ln 2 of it. So e4m3 has 0.0006, and e5m2 0.0024. e2m1 has 1 bit, and of small values none. Random rounding
 // is off by twice as much. So dw of codes of e5m2 and e4m3 cannot be nearer than about 0.9985.
@@ -328,7 +328,7 @@ TEST(DelayedScaling, is_the_same_with_recomputation) {
 }
 
 // For one step all that linear layers read is 64 times as large: scales are too large, so codes saturate, and nothing
-// becomes NaN. The step behind it has scales that are too small, which codes of floats bear.
+// becomes NaN. The next step has scales that are too small. Float codes tolerate that.
 TEST(DelayedScaling, saturates_for_one_step_at_a_jump) {
   Delayed d(spec_of({}, make_mesh({})), delayed(1));
   const Tensors values = small_values(d.initial());

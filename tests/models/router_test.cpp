@@ -1,4 +1,4 @@
-// The losses of a router, and what keeps its experts balanced without one, in whole models on one rank.
+// The losses of a router, and balancing without a loss, in full models on one rank.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -158,7 +158,7 @@ TEST(Router, a_step_moves_the_bias_by_its_rate) {
   EXPECT_EQ(found, 2);
 }
 
-// What a rank counts of its own tokens is no weight of what it sums over them: both are sums over ranks.
+// A rank's count of its tokens is not the weight of its sums: both are summed over ranks.
 TEST(Router, counts_that_are_not_summed_are_refused) {
   for (const Mesh& mesh : {make_mesh({}), make_mesh({1, 2, 1, 1})}) {
     Graph g;

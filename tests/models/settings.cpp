@@ -92,7 +92,7 @@ void grouped_sigmoid(TrainingSpec& s) {
   s.model.moe.router_num_groups = 4, s.model.moe.router_group_topk = 2, s.model.moe.router_topk = 4;
 }
 
-// Losses that do not hang on how samples lie over dp and micro-batches.
+// Losses that do not depend on the division of samples among dp ranks and micro-batches.
 void balanced(TrainingSpec& s) {
   MoeConfig& m = s.model.moe;
   m.router_load_balancing_type = {"seq_aux_loss"}, m.aux_loss_coeff = {0.3}, m.z_loss_coeff = 0.1;
@@ -101,7 +101,7 @@ void biased_and_balanced(TrainingSpec& s) {
   balanced(s), grouped_sigmoid(s);
   s.model.moe.router_enable_expert_bias = true, s.model.moe.input_jitter_eps = 0.2;
 }
-// Those that do: of one dp rank, or of one micro-batch.
+// Losses that depend on it: with one dp rank, or one micro-batch.
 void balanced_by_rank(TrainingSpec& s) {
   MoeConfig& m = s.model.moe;
   m.router_load_balancing_type = {"aux_loss", "global_aux_loss"}, m.aux_loss_coeff = {0.3, 0.2};
@@ -128,7 +128,7 @@ struct Run {
   Change change;
   ParallelStyle style;
   int dp, cp, tp_kv, tp_rep, micro;
-  int ep = 1, etp = 0;  // an expert view that no dense model asks for: axes of its dense view lie in several atoms
+  int ep = 1, etp = 0;  // an expert view that no dense model has: axes of its dense view have several atoms
 };
 
 // The prototype's runs. Excluded are ZeRO-3 and norms after the residual, which the model text does not have; and some
@@ -369,7 +369,7 @@ double worst(const Tensors& got, const Tensors& want, bool key_biases) {
   return out;
 }
 
-// Tokens of experts are of the whole step, losses of layers sums over its micro-batches.
+// Tokens of experts are counted over the step. Losses of layers are summed over its micro-batches.
 double worst_tally(const Tensors& got, int micro_batches, const Tensors& want) {
   double out = got.size() == want.size() ? 0 : 1;
   for (const auto& [name, w] : want) {

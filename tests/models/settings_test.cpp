@@ -1,4 +1,4 @@
-// The same step under every layout: loss, gradients, norm and parameters equal one rank with the whole batch and no
+// The same step under every layout: loss, gradients, norm and parameters equal one rank with the full batch and no
 // padding.
 #include <gtest/gtest.h>
 

@@ -41,7 +41,7 @@ Tensor step_tokens(const Tensor& mask, i64 n) {
   return out;
 }
 
-// What stands `by` positions behind each one, of the same document; else 0. All [s, b].
+// The value `by` positions after each one, in the same document; otherwise 0. All [s, b].
 Tensor shifted(const Tensor& t, const Tensor& starts, i64 by) {
   Tensor out = filled(t.shape, 0);
   const size_t step = size_t(by * t.shape[1]);

@@ -34,7 +34,7 @@ struct TrainingSpec {
   std::set<std::string> passes_off = {};
   RecomputeConfig recompute = {};
   bool tally = false;  // all that a mixture can tell
-  // Deliberate mistakes: in the forward graph, in the whole graph before the passes, in the run.
+  // Deliberate mistakes: in the forward graph, in the full graph before the passes, in the run.
   std::function<void(Graph&)> edit_forward = {}, edit_all = {};
   RankSet::Fault fault = {};
 };
@@ -55,12 +55,12 @@ using Tensors = std::map<std::string, Tensor>;  // by parameter
 
 // Initial values, keyed by name and element; the padding of a vocabulary is 0.
 Tensors initial_values(const std::vector<Parameter>& parameters);
-// Of what is not trained. Biases of experts are too small to choose alone.
+// Of leaves that are not trained. Biases of experts are too small to decide a choice.
 Tensor untrained_values(const std::string& name, const Shape& shape);
 
 struct StepResult {
   double loss = 0, norm = 0;  // as the step says
-  Tensors gradients, after;   // of the mean loss; parameters, and what is not trained, after the step
+  Tensors gradients, after;   // of the mean loss; parameters, and leaves that are not trained, after the step
   std::vector<double> terms;  // the means of the loss's others
   Tensors tallies;            // by name
 };
@@ -69,7 +69,7 @@ class Training {
  public:
   Training(const TrainingSpec& spec, const Batch& batch);
   StepResult step(const Tensors& values);
-  double loss(const Tensors& values);  // forward and backward alone
+  double loss(const Tensors& values);  // only forward and backward
   std::vector<double> terms();         // of the last micro-batches
   const std::vector<Parameter>& parameters() const { return parameters_; }
   Tensor read(const std::string& leaf) { return ranks_->read(leaf); }

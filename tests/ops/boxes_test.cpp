@@ -1,4 +1,4 @@
-// Boxes under layouts: which numbers a rank makes, and which boxes no rank has alone.
+// Boxes under layouts: the numbers that a rank makes, and boxes that several ranks share.
 #include "ops/boxes.h"
 
 #include <gtest/gtest.h>

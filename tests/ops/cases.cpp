@@ -251,7 +251,7 @@ class Table {
     plain(CrossEntropyGrad{}, {value("sb"), positive("nsb", true)});
   }
 
-  // Two of the experts, which lie far enough apart that small changes choose no others.
+  // Two of the experts. Their scores differ enough that small changes choose no others.
   void routing() {
     const i64 e = size_.at('e');
     CaseInput z{filled(shape("sbe"), 0), true}, choice{filled({size_.at('s'), size_.at('b'), 2}, 0), false, DType::i32};
@@ -275,7 +275,7 @@ class Table {
     plain(FakeLogits{0, 3}, {value("sbe"), rows()});
     grad(FakeLogits{0.5, 3}, {value("sbe"), rows()});
     CaseInput p = positive("sb2", true);
-    grad(ExpertCapacity{e, 100}, {p, choice});  // room for all: what is dropped hangs on the layout
+    grad(ExpertCapacity{e, 100}, {p, choice});  // room for all: dropped tokens depend on the layout
     plain(ExpertCapacityGrad{}, {value("sb2"), choice});
     plain(CountShares{}, {positive("e", false)});
     CaseInput bias{random_integers({e}, 9, seed()), false, DType::f32}, counts = bias;

@@ -1,5 +1,5 @@
-// Whether an op's rule line tells the truth: every assignment of states to its inputs is refused when the node is
-// added, or gives the logical result. Then its gradients are the logical ones, of the dual type.
+// Whether an op's rule line is right: every assignment of states to its inputs is refused when the node is added, or
+// gives the logical result. Then its gradients are the logical ones, of the dual type.
 #pragma once
 #include <optional>
 

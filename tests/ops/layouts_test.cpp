@@ -14,11 +14,11 @@ std::set<std::string> listed_ops() {
 #define OP(T) out.insert(std::string(T::name));
 #include "ops/ops.def"
 #undef OP
-  // What moves data between ranks or only tells of it has its own tests: tests/mesh, tests/exec_cpu/relayout_test.cpp
-  // and, in whole runs, tests/parallel. So has what is told in elements of one rank's memory, or in bits: tests/passes,
-  // tests/kernels. Which rows of experts a rank has is known from data alone: ragged_test.cpp, tests/kernels and
-  // tests/models. What a rank makes of its own tokens alone is another thing on each layout: tests/kernels. Codes are
-  // no numbers: boxes_test.cpp, tests/exec_cpu/quantize_test.cpp and tests/models/quantize_test.cpp.
+  // Ops that move data between ranks, or depend on ranks, have their own tests: tests/mesh,
+  // tests/exec_cpu/relayout_test.cpp and, in full runs, tests/parallel. So have ops on a rank's memory or on bits:
+  // tests/passes, tests/kernels. A rank's rows of experts depend on the data: ragged_test.cpp, tests/kernels and
+  // tests/models. A rank's results of only its own tokens differ between layouts: tests/kernels. Codes are no numbers:
+  // boxes_test.cpp, tests/exec_cpu/quantize_test.cpp and tests/models/quantize_test.cpp.
   for (const std::string_view other : {Relayout::name,
                                        Wait::name,
                                        JoinBucket::name,

@@ -1,4 +1,4 @@
-// Every relayout of one axis beside every state of another, block and zigzag, and its gradient, which is the twin.
+// Every relayout of one axis with every state of another, block and zigzag, and its gradient, which is the twin.
 #include <gtest/gtest.h>
 
 #include <iostream>

@@ -184,7 +184,7 @@ TEST(Fusions, the_update_is_one_node_for_all_parameters) {
 }
 
 // Rows are marked for a table that is only looked up, on one rank. In a tied table all rows have gradients. A table
-// with fewer rows than tokens is read as a whole.
+// with fewer rows than tokens is read completely.
 TEST(Fusions, rows_that_tokens_name_are_marked) {
   const auto marks = [](const auto& op) { return op.marks; };
   const auto all = [&](const Graph& g) {

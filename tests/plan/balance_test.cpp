@@ -95,7 +95,7 @@ TEST(Balance, AHeavyEmbeddingOrHeadStandsAlone) {
 // The heavy head leaves all other parts free to end anywhere: the most that there can be to search. By trying all ends
 // of all parts it takes minutes.
 TEST(Balance, IsQuickForManyLayers) {
-  const std::clock_t began = std::clock();  // of this process: others may be at work beside it
+  const std::clock_t began = std::clock();  // of this process: other processes may run too
   const Counts counts = balance(std::vector<double>(100'000, 0.3), 0, 4e4, 17);
   EXPECT_LT(double(std::clock() - began) / CLOCKS_PER_SEC, 10);
   Counts even(17, 6250);

@@ -75,7 +75,7 @@ TEST(Lanes, WhatAnotherProgramEndsKeepsItsWorkspace) {
   for (const Instruction& in : plan.programs[0].instructions) {
     if (!in.op.get_if<Relayout>()) continue;
     EXPECT_GE(in.workspace_bytes, kWorkspace);
-    EXPECT_LE(in.workspace + in.workspace_bytes, plan.leaf_bytes);  // temporaries of programs lie behind
+    EXPECT_LE(in.workspace + in.workspace_bytes, plan.leaf_bytes);  // temporaries of programs come after the leaves
     for (const Leaf& l : plan.leaves)
       EXPECT_TRUE(l.role == Role::kept || l.offset + l.bytes <= in.workspace ||
                   in.workspace + in.workspace_bytes <= l.offset)

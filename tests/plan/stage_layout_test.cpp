@@ -1,4 +1,4 @@
-// Stages drawn as text: what the text stands for, written out by hand, and what is refused.
+// Stages drawn as text: the meaning of the text, written by hand, and refused texts.
 #include "plan/stage_layout.h"
 
 #include <gtest/gtest.h>

@@ -64,7 +64,7 @@ bool is_repeated_head(const TensorFiles& files, const HfMapping& mapping, const 
   return true;
 }
 
-// All tensors of the files under the mapping's names, without those that carry no weights.
+// All tensors of the files under the mapping's names, without tensors that are no weights.
 std::vector<NamedShape> found_tensors(const TensorFiles& files, const HfMapping& mapping, bool quantized) {
   std::unordered_map<std::string, std::string> name_of_spelling;
   for (const NamedShape& t : mapping.theirs)

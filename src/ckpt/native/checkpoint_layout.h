@@ -52,7 +52,7 @@ std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir);
 // A complete directory that an interrupted replacement renamed: iter_0000010.replaced-PID.
 inline constexpr const char* kReplaced = ".replaced-";
 inline constexpr const char* kTemporary = ".tmp-";
-// The original name of such a directory, without the mark and the process number. None: the name has another form.
+// The original name of this directory, without the mark and the process number. None: the name has another form.
 struct MarkedName {
   std::string place;  // without it
   std::string pid;

@@ -17,7 +17,7 @@ Shape block_offset(const SaveTensor& t);
 // order.
 std::vector<std::vector<const SaveTensor*>> split_by_size(std::span<const SaveTensor> tensors, int parts);
 
-// f(bytes) for the tensor's bytes from front to back, a chunk of kChunkBytes each; `piece` is memory for those that
+// f(bytes) for the tensor's bytes from front to back, a chunk of kChunkBytes each; `piece` is memory for bytes that
 // must be made.
 void for_chunks(const SaveTensor& t, std::vector<std::byte>& piece,
                 const std::function<void(std::span<const std::byte>)>& f);

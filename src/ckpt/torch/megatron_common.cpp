@@ -55,7 +55,7 @@ void put_sizes(PickleWriter& p, const MegatronState& s) {
   p.entry("relative_attention_max_distance", m.t5.relative_attention_max_distance);
 }
 
-// Of ordinary attention; that of multi-head latent attention has names of its own.
+// Of ordinary attention. Multi-head latent attention has other names.
 void put_yarn(PickleWriter& p, const RopeScaling& s) {
   p.entry("yarn_rotary_scaling_factor", s.factor);
   p.entry("yarn_original_max_position_embeddings", s.original_length);

@@ -14,8 +14,8 @@
 //   relative_attention_bias [k, g*r]                  [g, r, k]                              transposed
 //
 // Layers stand side by side in one tensor, decoder.layers.REST [L, ...], or each has its own, decoder.layers.N.REST.
-// Modules of multi-token prediction always have their own, mtp.layers.J.REST. A T5 has encoder.layers beside them.
-// What Megatron has no word for (BLOOM's norm of the embedding) keeps our name.
+// Modules of multi-token prediction always have their own, mtp.layers.J.REST. A T5 also has encoder.layers. What
+// Megatron has no word for (BLOOM's norm of the embedding) keeps our name.
 #pragma once
 #include <functional>
 

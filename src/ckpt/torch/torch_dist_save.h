@@ -14,7 +14,7 @@ struct TorchDistContent {
   std::string storage{};                     // of the tensor in common.pt
 };
 
-// Each rank writes its tensors and blocks into files of its own, __RANK_N.distcp, each block as a chunk; the first rank
+// Each rank writes its tensors and blocks into its own files, __RANK_N.distcp, each block as a chunk; the first rank
 // also the objects, then .metadata, common.pt and metadata.json about all. The tensors' memory must last until write()
 // has returned.
 class DistcpWriter final : public PartWriter {
@@ -34,7 +34,7 @@ class DistcpWriter final : public PartWriter {
 
 // Writes SAVE/iter_NNNNNNN with all tensors of `tensors`, one chunk of bounded size at a time. Then the tracker file
 // names it. Stacked layers ("decoder.layers.REST") become one chunk each. A checkpoint of the same iteration is
-// replaced. Error if a step fails; nothing is left behind then, and earlier checkpoints are untouched.
+// replaced. Error if a step fails. Then no file is left, and earlier checkpoints are untouched.
 void save_torch_dist(const std::string& dir, i64 iteration, const TorchDistContent& content,
                      const TensorReader& tensors, const SaveOptions& options = {});
 

@@ -1,7 +1,7 @@
 // Megatron's `torch` checkpoints: one torch.save file for each pair of a tensor and a pipeline rank,
 // mp_rank_TT[_PPP]/model_optim_rng.pt. Their tensors are put side by side again: cut along one axis by tensor
 // parallelism (gated fc1: each rank has its gates, then its ups), layers numbered from 0 on every stage. So is the
-// optimizer's state, where it can be told for certain what belongs where (legacy_optimizer.h).
+// optimizer's state, if each part's parameter is certain (legacy_optimizer.h).
 #pragma once
 #include <memory>
 #include <optional>

@@ -94,7 +94,7 @@ class HfForm {
   }
 
   // Our gradients, packed like the weights into the tensors of Hugging Face files: q, k and v of a fused weight are
-  // one quantity. The key bias alone would compare rounding noise with rounding noise, because without rope its exact
+  // one quantity. A separate key bias would compare rounding noise with rounding noise, because without rope its exact
   // gradient is zero.
   void gradients() {
     const Batch first = batch(0);

@@ -12,7 +12,8 @@
 
 namespace megalith::cuda {
 
-// A communicator runs its collectives in order. Those that must not wait for each other need different communicators.
+// A communicator runs its collectives in order. Collectives that must not wait for each other need different
+// communicators.
 struct CommunicatorGroup {
   enum Kind : u8 {
     collective,

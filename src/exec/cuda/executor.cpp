@@ -89,7 +89,7 @@ void Executor::tune_all() {
       if (s.kernel.tune) s.kernel.tune({s.ins, s.outs, s.workspace, true, device_.stream()});
 }
 
-// Ranks with the same plan use the same algorithms: those that the first of them chooses.
+// Ranks with the same plan use the algorithms that the first of them chooses.
 void Executor::tune_alike() {
   if (!peers_) return tune_all();
   const Coord first = plan_.mesh.at(coord_, groups::stage, 0);

@@ -1,4 +1,4 @@
-// The launch behind leaf_hash.h.
+// The launch that leaf_hash.h uses.
 #pragma once
 #include "exec/cuda/block_runs.h"
 #include "exec/cuda/device.h"

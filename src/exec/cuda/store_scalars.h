@@ -1,5 +1,5 @@
-// A kernel writes scalars to pinned host memory. A cudaMemcpy would queue behind an asynchronous checkpoint on the
-// copy engine, for a second and more.
+// A kernel writes scalars to pinned host memory. A cudaMemcpy would wait for an asynchronous checkpoint on the copy
+// engine, for a second and more.
 #pragma once
 #include "exec/cuda/device.h"
 

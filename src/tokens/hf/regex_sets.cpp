@@ -99,7 +99,7 @@ std::string category(std::string_view name) { return fmt::format("\\p{{{}}}{}", 
 }  // namespace
 
 // Whether PCRE2 knows it as a script. For \p{Han} PCRE2 matches all characters in Han texts, Oniguruma only those
-// that belong to Han alone.
+// that belong only to Han.
 bool is_script(std::string_view name) {
   const std::string pattern = fmt::format("\\p{{sc:{}}}", name);
   int error = 0;

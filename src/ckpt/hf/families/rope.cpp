@@ -35,7 +35,7 @@ static void read_lengths(const JsonFields& f, const JsonFields& rope, ModelConfi
   if (rope.has("attention_factor")) s.attention_factor = rope.number({"attention_factor"}, 1);
 }
 
-// Without both kinds of mscale the amplitude is that of mscale 1 alone; scores may still go by mscale_all_dim.
+// Without both kinds of mscale the amplitude is that of mscale 1. Scores may still use mscale_all_dim.
 static void read_yarn(const JsonFields& f, const JsonFields& rope, ModelConfig& m) {
   RopeScaling& s = m.rope_scaling;
   read_lengths(f, rope, m, Kind::yarn);

@@ -12,7 +12,7 @@ static i64 read_window_size(const JsonFields& f) {
   return f.absent("sliding_window") ? 4096 : f.count({"sliding_window"}, 0);
 }
 
-// The window of the layers from max_window_layers on, or of those that layer_types lists. All layers must agree.
+// The window of the layers from max_window_layers on, or of the layers that layer_types lists. All layers must agree.
 static i64 read_layer_windows(const JsonFields& f, i64 layers, i64 window) {
   i64 sliding = window > 0 ? std::max<i64>(0, layers - f.count({"max_window_layers"}, 28)) : 0;
   if (const json* types = f.find({"layer_types"})) {

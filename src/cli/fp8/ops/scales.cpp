@@ -47,7 +47,7 @@ void hold_code_values(const OpCheck& c, const std::string& name, CodeFormat form
   c.held.same_numbers("value/" + name, {codes}, first);
 }
 
-// The scale from amax, by boxes filled with it. A non-finite amax gives NaN, although the rule alone has a scale.
+// The scale from amax, by boxes filled with it. A non-finite amax gives NaN, although the rule has a scale.
 template <class Rule>
 std::vector<float> scales_of_boxes(const OpCheck& c, const std::vector<float>& amax, Fp8 format, Scaling scaling,
                                    Rule&& rule) {

@@ -49,8 +49,8 @@ BoxScale scale_of(const Quantize& op, bool bf16_values, float amax, float of_ten
   }
 }
 
-// Counts the values that a cast saturates and those that underflow to 0. Any thread may add. to: null if counts are not
-// wanted.
+// Counts the values that a cast saturates, and values that underflow to 0. Any thread may add. to: null if counts are
+// not wanted.
 class Losses {
  public:
   explicit Losses(i64* to) : to_(to) {
