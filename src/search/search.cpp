@@ -78,10 +78,10 @@ class Run {
       return;
     }
     std::multimap<double, Guess> guesses;  // equal ones in their order
-    for (Guess& g : guess(bounded(choices))) guesses.emplace(order_.of(g.estimate), std::move(g));
+    for (const Guess& g : guess(bounded(choices))) guesses.emplace(order_.of(g.estimate), g);
     std::vector<Choice> next;
     while (!guesses.empty()) {
-      const Guess g = std::move(guesses.extract(guesses.begin()).mapped());
+      const Guess g = guesses.extract(guesses.begin()).mapped();
       const bool left = out_.best.size() >= request_.top && order_.least(g.estimate) > order_.of(out_.best[0].price);
       if (left)
         ++out_.slower;
