@@ -24,7 +24,8 @@ int command_launch(int argc, const char* const* argv) {
         "--snapshot-replicas {}: there are {} other nodes: give at most that, or more nodes by --nnodes",
         settings.snapshot_replicas, place.nodes - 1);
   const bool is_elastic = settings.min_ranks > 0 || place.least_nodes > 0;
-  return launch::run_agent(settings, place, is_elastic ? elastic_worlds(settings.command) : launch::Worlds());
+  const std::string layouts = place.node == 0 ? settings.elastic_layouts : "";
+  return launch::run_agent(settings, place, is_elastic ? elastic_worlds(settings.command, layouts) : launch::Worlds());
 }
 
 }  // namespace megalith

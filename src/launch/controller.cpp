@@ -46,8 +46,9 @@ void Controller::tick(double now) {
   if (told_ != 0) return end_told();
   if (!waits_since_) waits_since_ = now;
   const bool may_start = all_here() || (rules_.is_elastic() && now - *waits_since_ >= rules_.wait_seconds);
-  if (const int world = may_start ? world_now() : 0; world > 0) return start(world);
+  if (const World world = may_start ? world_now() : World(); world.ranks > 0) return start(world);
   const double patience = generation_ == 0 ? rules_.join_seconds : rules_.rejoin_seconds;
+  if (may_start) tell_need(patience);
   if (now - *waits_since_ < patience) return;
   if (all_here()) return end(1, fmt::format("the remaining ranks are too few for the work: {}", live_ranks()));
   std::string missing;

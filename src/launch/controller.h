@@ -31,8 +31,15 @@ struct Rules {
   bool is_elastic() const { return least_ranks > 0 || least_nodes > 0; }
 };
 
-// The largest number of ranks, at most the argument, that can share the work. 0: none.
-using Worlds = std::function<int(int)>;
+// How many ranks run, and with which layout.
+struct World {
+  World(int number = 0, std::string flags = {}) : ranks(number), layout(std::move(flags)) {}
+
+  int ranks;           // 0: none can run
+  std::string layout;  // flags after those of the command; empty: the command's own layout
+};
+// The largest world with at most so many ranks.
+using Worlds = std::function<World(int)>;
 
 struct Verdict {
   int code = 0;
@@ -66,8 +73,10 @@ class Controller {
     int started = 0, first_rank = 0;  // in this generation
   };
 
-  void start(int world);
-  int world_now() const;  // ranks that can start now; 0: too few
+  void start(const World& world);
+  World world_now() const;   // that can start now
+  int ranks_needed() const;  // the fewest that can run, if the available ones are too few; 0: unknown
+  void tell_need(double patience);
   void look_for_growth();
   bool leaves_out(const Exit& cause, Meaning m);
   void stop(double now, double grace_seconds, bool is_hang = false);
@@ -91,9 +100,11 @@ class Controller {
   State state_ = State::gathering;
   i64 generation_ = 0;
   int world_ = 0, told_ = 0;
+  std::string layout_;                         // of this generation
   std::vector<Exit> exits_;                    // of this generation, in the order of their reports
   std::optional<double> fault_, waits_since_;  // when the generation failed; since when a node is missing
   bool says_first_step_ = false, has_stepped_ = false, hangs_ = false, grows_ = false;  // of this generation
+  bool has_told_need_ = false;
   i64 grows_behind_ = -1;           // the iteration at which more ranks became available
   double moved_ = 0;                // time of the last progress
   i64 furthest_ = -1, begin_ = -1;  // last iteration of all generations; of all earlier generations

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "launch/controller.h"
 
@@ -17,30 +18,53 @@ int Controller::live_ranks() const {
   return ranks;
 }
 
-int Controller::world_now() const {
+World Controller::world_now() const {
   const int live = live_ranks();
   if (!rules_.is_elastic()) return live;
   const auto here = std::ranges::count_if(nodes_, [](const Node& n) { return n.is_here; });
   if (!nodes_[0].is_here || here < (rules_.least_nodes > 0 ? rules_.least_nodes : 1)) return 0;
-  const int world = worlds_ ? worlds_(live) : live;
-  return world >= rules_.least_ranks ? world : 0;
+  const World world = worlds_ ? worlds_(live) : World(live);
+  return world.ranks >= rules_.least_ranks ? world : World();
 }
 
-void Controller::start(int world) {
+int Controller::ranks_needed() const {
+  constexpr int kMost = 4096;
+  for (int n = live_ranks() + 1; n <= kMost; ++n)
+    if (const int ranks = worlds_ ? worlds_(n).ranks : n; ranks > 0 && ranks >= rules_.least_ranks) return n;
+  return 0;
+}
+
+void Controller::tell_need(double patience) {
+  if (std::exchange(has_told_need_, true)) return;
+  const auto here = std::ranges::count_if(nodes_, [](const Node& n) { return n.is_here; });
+  std::string need = fmt::format("{} nodes", rules_.least_nodes);
+  if (here >= rules_.least_nodes) {
+    const int ranks = ranks_needed();
+    need = ranks > 0 ? fmt::format("{} ranks", ranks) : "another number of ranks";
+  }
+  if (!nodes_[0].is_here) need = "node 0";
+  lines_.push_back(fmt::format("{} ranks on {} nodes are available, and the run needs {}: waiting {} s for more nodes",
+                               live_ranks(), here, need, patience));
+}
+
+void Controller::start(const World& world) {
   ++generation_;
   waits_since_.reset();
   exits_.clear();
-  has_stepped_ = hangs_ = grows_ = false;
+  has_stepped_ = hangs_ = grows_ = has_told_need_ = false;
   grows_behind_ = -1;
   begin_ = furthest_;
-  if (const int before = std::exchange(world_, world); rules_.is_elastic() && before != world)
-    lines_.push_back(fmt::format("generation {} starts {} of {} available ranks", generation_, world, live_ranks()));
+  const int ranks_before = std::exchange(world_, world.ranks);
+  const std::string layout_before = std::exchange(layout_, world.layout);
+  if (rules_.is_elastic() && (ranks_before != world_ || layout_before != layout_))
+    lines_.push_back(fmt::format("generation {} starts {} of {} available ranks{}{}", generation_, world_, live_ranks(),
+                                 layout_.empty() ? "" : " with ", layout_));
   const auto [address, port] = master_();
   int given = 0;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     Node& n = nodes_[i];
     n.first_rank = given;
-    n.started = n.is_here ? std::min(n.ranks, world - given) : 0;
+    n.started = n.is_here ? std::min(n.ranks, world_ - given) : 0;
     given += n.started;
     if (n.is_here)
       orders_.push_back({int(i),
@@ -49,6 +73,7 @@ void Controller::start(int world) {
                           .first_rank = n.first_rank,
                           .ranks = n.started,
                           .world = world_,
+                          .layout = layout_,
                           .master_address = address,
                           .master_port = port}});
   }
@@ -58,12 +83,13 @@ void Controller::start(int world) {
 // The restart follows a snapshot, so few steps are repeated. With --save the ranks also save. A generation before its
 // first step continues.
 void Controller::look_for_growth() {
-  if (!rules_.is_elastic() || !has_stepped_ || world_now() <= world_) return;
+  if (!rules_.is_elastic() || !has_stepped_ || world_now().ranks <= world_) return;
   if (grows_behind_ < 0) grows_behind_ = furthest_;
   const i64 steps = rules_.snapshot_steps;
   if (steps > 0 && (furthest_ - 1) / steps <= (grows_behind_ - 1) / steps) return;
   constexpr double kSaveSeconds = 600;
-  lines_.push_back(fmt::format("{} ranks are available instead of {}: restarting with them", world_now(), world_));
+  lines_.push_back(
+      fmt::format("{} ranks are available instead of {}: restarting with them", world_now().ranks, world_));
   grows_ = true;
   state_ = State::stopping;
   order_all({.kind = Order::Kind::stop, .generation = generation_, .grace = kSaveSeconds, .leaves = true});
@@ -77,7 +103,7 @@ bool Controller::leaves_out(const Exit& cause, Meaning m) {
   for (Node& n : nodes_) {
     if (cause.rank < n.first_rank || cause.rank >= n.first_rank + n.started) continue;
     --n.ranks;
-    if (world_now() > 0) {
+    if (world_now().ranks > 0) {
       lines_.push_back(fmt::format("the device of rank {} on {} is not used any more", cause.rank, n.host));
       return true;
     }

@@ -13,14 +13,12 @@ namespace {
 using Takes = config::OtherFlag::Takes;
 
 constexpr const char* kElastic = "give the fewest nodes or ranks by --nnodes MIN:MAX or --min-ranks N";
-constexpr const char* kLayouts = "other layouts for fewer ranks are not built: only the data-parallel size changes";
 constexpr const char* kReplicas = "give the number of copies on other nodes by --snapshot-replicas N";
 constexpr const char* kNoService = "the agent of node 0 is the only rendezvous";
 
 const std::vector<config::OtherFlag>& others() {
   static const std::vector<config::OtherFlag> flags = {
       {.flag = "--elastic", .takes = Takes::one, .why = kElastic, .neutral = {"off"}},
-      {.flag = "--elastic-layouts", .takes = Takes::one, .why = kLayouts},
       {.flag = "--spares", .takes = Takes::one, .why = "spare nodes are not built", .neutral = {"0"}},
       {.flag = "--wait-for-spare-seconds", .takes = Takes::one, .why = "spare nodes are not built"},
       {.flag = "--snapshot-replicate", .why = kReplicas},
@@ -84,6 +82,8 @@ void check_values(const Settings& s) {
         "--standby: the command {} has no iterations: leave the flag out", s.command[0]);
   check(!s.standby || (s.min_ranks == 0 && s.nnodes.find(':') == std::string::npos),
         "--standby is not built for a changing number of ranks: leave out --min-ranks, and MIN: of --nnodes");
+  check(s.elastic_layouts.empty() || s.min_ranks > 0 || s.nnodes.find(':') != std::string::npos,
+        "--elastic-layouts {} is for fewer ranks: add --min-ranks N, or give --nnodes MIN:MAX", s.elastic_layouts);
   check(s.command[0] != "launch", "the command of the ranks is launch: give a training command, such as pretrain-gpt");
 }
 
@@ -122,6 +122,10 @@ void list_fields(Settings& s, config::FieldList& f) {
   f.add("min-ranks", s.min_ranks,
         "Fewest ranks with which the run continues when a device or a node is lost. The global batch size stays the "
         "same. 0: the ranks of the fewest nodes that --nnodes allows.");
+  f.add("elastic-layouts", s.elastic_layouts,
+        "Layouts for fewer ranks than the command's layout needs. auto: smaller tensor-, pipeline-, context- and "
+        "expert-parallel sizes, the largest first. FILE: each line has the flags of a layout, the preferred one first.")
+      .shown_as("FILE|auto");
   f.add("node-wait-seconds", s.node_wait_seconds,
         "Wait this long for a lost node before the run continues with fewer nodes.");
   f.add("standby", s.standby,

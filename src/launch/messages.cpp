@@ -90,6 +90,7 @@ std::string text_of(const Order& o) {
     j.update({{"first_rank", o.first_rank},
               {"ranks", o.ranks},
               {"world", o.world},
+              {"layout", o.layout},
               {"master_address", o.master_address},
               {"master_port", o.master_port}});
   if (o.kind == Order::Kind::stop) j.update({{"grace", o.grace}, {"hang", o.is_hang}, {"leaves", o.leaves}});
@@ -105,6 +106,7 @@ Order order_from(const std::string& text) {
       o.first_rank = j.at("first_rank");
       o.ranks = j.at("ranks");
       o.world = j.at("world");
+      o.layout = j.at("layout");
       o.master_address = j.at("master_address");
       o.master_port = j.at("master_port");
     }

@@ -36,7 +36,8 @@ struct Order {
   enum class Kind { start, stop, finish };
   Kind kind = Kind::start;
   i64 generation = 0;
-  int first_rank = 0, ranks = 0, world = 0;  // in a start, as are the next two; `ranks`: of the node
+  int first_rank = 0, ranks = 0, world = 0;  // in a start, as are the next three; `ranks`: of the node
+  std::string layout{};                      // flags after those of the command
   std::string master_address{};
   int master_port = 0;
   double grace = 0;      // in a stop: seconds until the remaining ranks are killed

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 #include <utility>
 
 #include "base/clock.h"
@@ -76,6 +77,8 @@ NodeRanks::Rank NodeRanks::start_rank(const Order& order, int local_rank, bool s
                        .lent = lent.fds,
                        .pipes_out = stands_by || settings_.tees(STDOUT_FILENO) || !out.file.empty()};
   command.lent.insert(command.lent.end(), lent.copies.begin(), lent.copies.end());
+  std::istringstream layout(order.layout);
+  for (std::string word; layout >> word;) command.words.push_back(word);
   const bool is_own = command.words[0].find('/') == std::string::npos;
   if (is_own) command.words.insert(command.words.begin(), "megalith");
   const auto set = [&](const char* name, const auto& value) {

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <cmath>
+#include <fstream>
 #include <map>
 
 #include "launched_training.h"
@@ -46,10 +47,22 @@ class Elastic : public LaunchedTraining {
   }
   LaunchRun& node(int rank, const std::string& more) {
     const std::string endpoint = "127.0.0.1:" + std::to_string(held_.port);
-    return start(
-        {"--nnodes", "2:4", "--node-rank", std::to_string(rank), "--rdzv-endpoint", endpoint, "--nproc-per-node", "1",
-         "--node-wait-seconds", "2", "--snapshot-steps", "2", "--snapshot-replicas", std::to_string(replicas_)},
-        command("elastic", more));
+    std::vector<std::string> flags{"--nnodes",
+                                   nodes_,
+                                   "--node-rank",
+                                   std::to_string(rank),
+                                   "--rdzv-endpoint",
+                                   endpoint,
+                                   "--nproc-per-node",
+                                   ranks_,
+                                   "--node-wait-seconds",
+                                   "2",
+                                   "--snapshot-steps",
+                                   "2",
+                                   "--snapshot-replicas",
+                                   std::to_string(replicas_)};
+    flags.insert(flags.end(), flags_.begin(), flags_.end());
+    return start(flags, command("elastic", more));
   }
   int done() const {
     const auto all = metrics_in(*this / "elastic.jsonl");
@@ -72,8 +85,11 @@ class Elastic : public LaunchedTraining {
     kill(third.pid(), SIGKILL);
     expect_generation(first, 3, 2);
     LaunchRun &again = node(2, more), &too = node(3, more);
-    ASSERT_TRUE(
-        first.wait_until([&] { return first.err().find(" starts 4 of 4 available ranks", 60) != std::string::npos; }));
+    expect_full_again(first);
+    EXPECT_EQ(again.end().code, 0);
+    EXPECT_EQ(too.end().code, 0);
+  }
+  void expect_full_again(LaunchRun& first) {
     const auto grown = [&] { return count_of(first.err(), " starts 4 of 4 available ranks") == 2; };
     ASSERT_TRUE(first.wait_until(grown)) << first.err();
     const int before = done();
@@ -81,8 +97,6 @@ class Elastic : public LaunchedTraining {
     kill(first.pid(), SIGTERM);
     one_ = first.end();
     EXPECT_EQ(one_.code, 0) << one_.err;
-    EXPECT_EQ(again.end().code, 0);
-    EXPECT_EQ(too.end().code, 0);
   }
   // Each sample is read once, in the same order. Otherwise some loss would differ.
   void expect_same_losses(const std::string& more) {
@@ -103,6 +117,8 @@ class Elastic : public LaunchedTraining {
 
   const Listener held_ = hold_port("127.0.0.1");
   int replicas_ = 0;
+  std::string nodes_ = "2:4", ranks_ = "1";  // --nnodes, --nproc-per-node
+  std::vector<std::string> flags_;
   Ended one_;
 };
 
@@ -129,6 +145,47 @@ TEST_F(Elastic, GoesOnFromCopiesOnOtherNodes) {
   lose_and_get_back(more);
   EXPECT_EQ(count_of(one_.out, "resumes from the snapshot"), 2) << one_.out << one_.err;
   expect_same_losses(more);
+}
+
+// One node has too few ranks for the layout, so its ranks start with fewer pipeline stages. They read the copies of the
+// other node's snapshots.
+TEST_F(Elastic, ChoosesAnotherLayoutIfTooFewRanksAreLeft) {
+  replicas_ = 1, nodes_ = "1:2", ranks_ = "2";
+  flags_ = {"--elastic-layouts", "auto"};
+  const std::string more = "--save-interval 1000000";
+  const std::string layout = more + " --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2";
+  LaunchRun &first = node(0, layout), &second = node(1, layout);
+  expect_generation(first, 1, 4);
+  kill(second.pid(), SIGKILL);
+  expect_generation(first, 2, 2);
+  EXPECT_NE(first.err().find("starts 2 of 2 available ranks with --pipeline-model-parallel-size 1\n"),
+            std::string::npos)
+      << first.err();
+  LaunchRun& again = node(1, layout);
+  expect_full_again(first);
+  EXPECT_EQ(again.end().code, 0);
+  EXPECT_EQ(count_of(one_.out, "resumes from the snapshot"), 1) << one_.out << one_.err;
+  expect_same_losses(more);
+}
+
+TEST_F(Elastic, RefusesALayoutOfAnotherRun) {
+  const auto error_of = [&](const std::string& text) {
+    std::ofstream(*this / "layouts") << text;
+    const Ended e = start({"--standalone", "--min-ranks", "1", "--elastic-layouts", *this / "layouts"},
+                          command("elastic", "--tensor-model-parallel-size 2"))
+                        .end();
+    EXPECT_EQ(e.code, 1);
+    return e.last_line();
+  };
+  EXPECT_NE(error_of("# none\n\n").find("has no layout"), std::string::npos);
+  EXPECT_NE(error_of("\n--tensor-model-parallel-size 3").find("--num-attention-heads 2 is not a multiple"),
+            std::string::npos);
+  EXPECT_NE(error_of("--num-layers 4").find("must not change the model"), std::string::npos);
+  EXPECT_NE(error_of("--global-batch-size 8").find("must not change --global-batch-size 12"), std::string::npos);
+  std::filesystem::remove(*this / "layouts");
+  const Ended e =
+      start({"--standalone", "--min-ranks", "1", "--elastic-layouts", *this / "layouts"}, command("elastic", "")).end();
+  EXPECT_NE(e.last_line().find("this file cannot be read"), std::string::npos) << e.err;
 }
 
 }  // namespace

@@ -138,11 +138,14 @@ TEST(LaunchSettings, RefusesByName) {
     }
     return "no error";
   };
-  for (const char* flag : {"--snapshot-replicate", "--spares", "--wait-for-spare-seconds", "--elastic-layouts"})
+  for (const char* flag : {"--snapshot-replicate", "--spares", "--wait-for-spare-seconds"})
     EXPECT_NE(error({flag, "3"}).find(std::string(flag) + ":"), std::string::npos) << error({flag, "3"});
   EXPECT_NE(error({"--elastic", "shrink"}).find("--elastic"), std::string::npos);
   EXPECT_EQ(error({"--elastic", "off", "--snapshot_steps=0", "--snapshot-replicas", "0"}), "no error");
   EXPECT_EQ(error({"--snapshot-steps", "5", "--snapshot-replicas", "2"}), "no error");
+  EXPECT_EQ(error({"--elastic-layouts", "auto", "--min-ranks", "1"}), "no error");
+  EXPECT_EQ(error({"--elastic-layouts", "auto", "--nnodes", "1:2"}), "no error");
+  EXPECT_NE(error({"--elastic-layouts", "auto"}).find("--elastic-layouts auto is for fewer ranks"), std::string::npos);
   EXPECT_NE(error({"--snapshot-replicas", "2"}).find("give --snapshot-steps"), std::string::npos);
   EXPECT_NE(error({"--snapshot-replicas", "-1"}).find("--snapshot-replicas -1"), std::string::npos);
   EXPECT_NE(error({"--snapshot-steps", "-1"}).find("--snapshot-steps -1"), std::string::npos);
