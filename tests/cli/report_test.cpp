@@ -33,7 +33,7 @@ TEST_F(ReportOfRuns, HoldsTheLossesOfTheMetricsFile) {
     last = j["lm_loss"];
     if (j["iteration"] == 1) first = last;
   }
-  EXPECT_NE(html.find(fmt::format("<td>lm_loss</td><td>12</td><td>{}</td><td>{}</td>", first, last)),
+  EXPECT_NE(html.find(fmt::format("<td>lm_<wbr>loss</td><td>12</td><td>{}</td><td>{}</td>", first, last)),
             std::string::npos);
   for (const char* part :
        {"12 of 12", "goodput in 1 start", "<td>megalith 0", "train_iters <b>12</b>", "validation loss"})
