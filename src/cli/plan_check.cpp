@@ -52,12 +52,12 @@ void set_field(config::Field& field, const std::string& text, const std::string&
 // The newest file of arguments in the directory.
 std::string arguments_in(const std::string& dir) {
   std::string newest;
-  check(fs::is_directory(dir), "--check {}: no such directory: give one that a run saved to", dir);
+  check(fs::is_directory(dir), "{}: no such directory: give one that a run saved to", dir);
   for (const fs::directory_entry& entry : fs::directory_iterator(dir)) {
     const std::string name = entry.path().filename();
     if (name.starts_with("arguments_") && name.ends_with(".txt")) newest = std::max(newest, entry.path().string());
   }
-  check(!newest.empty(), "--check {}: there is no arguments_*.txt: give the directory that a run saved to", dir);
+  check(!newest.empty(), "{}: there is no arguments_*.txt: give the directory that a run saved to", dir);
   return newest;
 }
 
@@ -122,6 +122,20 @@ MeasuredSteps measured_steps(const std::string& path) {
   return {ms[ms.size() / 2] / 1e3, int(ms.size())};
 }
 
+PredictedStep predicted_step(const std::string& dir, const std::string& hardware, Options& o) {
+  read_arguments(o, arguments_in(dir));
+  o.data.vocab_size = o.model.vocab_size, o.data.seq_length = o.model.seq_length;
+  o.train.dry_run = true, o.train.load.clear();
+  if (!hardware.empty()) o.train.device.device = hardware;
+  settle_drivers();
+  const std::unique_ptr<Backend> backend = make_backend(o.train.device);
+  StagePlans plans(o, *backend);
+  backend->connect(plans.at(0).plan, Coord{}, links_of(plans.at(0), Coord{}));
+  const StepClock by = clock_of(*backend);
+  check(bool(by.clock), "there are no facts of {}: name some with --hardware", backend->device_name());
+  return {step_time(plans, *by.clock).seconds, double(fullest_stage(plans, false).need.total()), by.source};
+}
+
 bool asks_for_check(int argc, const char* const* argv) {
   return std::any_of(argv + std::min(argc, 1), argv + argc, [](const char* word) {
     return std::string_view(word) == "--check" || std::string_view(word).starts_with("--check=");
@@ -132,22 +146,12 @@ int command_plan_check(int argc, const char* const* argv) {
   CheckFlags c;
   if (!read_flags(c, argc, argv)) return 0;
   Options o;
-  read_arguments(o, arguments_in(c.check));
-  o.data.vocab_size = o.model.vocab_size, o.data.seq_length = o.model.seq_length;
+  const PredictedStep predicted = predicted_step(c.check, c.hardware, o);
   const MeasuredSteps steps = measured_steps(metrics_of(c, o));
-  o.train.dry_run = true, o.train.load.clear();
-  if (!c.hardware.empty()) o.train.device.device = c.hardware;
-  settle_drivers();
-  const std::unique_ptr<Backend> backend = make_backend(o.train.device);
-  StagePlans plans(o, *backend);
-  backend->connect(plans.at(0).plan, Coord{}, links_of(plans.at(0), Coord{}));
-  const StepClock by = clock_of(*backend);
-  check(bool(by.clock), "--check: there are no facts of {}: name some with --hardware", backend->device_name());
-  const double foretold = step_time(plans, *by.clock).seconds;
-  const double bytes = double(fullest_stage(plans, false).need.total()), used = used_bytes(c.check);
-  log::say("{} ranks, {}", o.parallel.world_size, by.source);
-  log::say("a step: {:.6g} s predicted, {:.6g} s measured (the median of {} lines): {}", foretold, steps.seconds,
-           steps.lines, off_by(foretold, steps.seconds));
+  const double bytes = predicted.bytes, used = used_bytes(c.check);
+  log::say("{} ranks, {}", o.parallel.world_size, predicted.source);
+  log::say("a step: {:.6g} s predicted, {:.6g} s measured (the median of {} lines): {}", predicted.seconds,
+           steps.seconds, steps.lines, off_by(predicted.seconds, steps.seconds));
   if (used > 0)
     log::say("memory of the fullest rank: {:.1f} MiB planned, {:.1f} MiB used: {}", bytes / (1 << 20), used / (1 << 20),
              off_by(bytes, used));

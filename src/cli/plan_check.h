@@ -9,6 +9,14 @@ namespace megalith {
 bool asks_for_check(int argc, const char* const* argv);
 int command_plan_check(int argc, const char* const* argv);
 
+// What the plan of a saved run predicts: seconds of a step, and bytes of the fullest rank. `hardware`: facts as of
+// --device; empty: the run's device. `options`: set from the arguments in the run's directory.
+struct PredictedStep {
+  double seconds = 0, bytes = 0;
+  std::string source;  // of the facts
+};
+PredictedStep predicted_step(const std::string& dir, const std::string& hardware, Options& options);
+
 // Sets the fields from a file of arguments (arguments_0000000.txt under --save). Error, one line, for other files.
 void read_arguments(Options& options, const std::string& path);
 

@@ -1,4 +1,5 @@
-// megalith report RUN_DIR [--html FILE] [--baseline RUN_DIR] [--dcgm FILE ...], megalith compare A B [--tolerance T]
+// megalith report RUN_DIR [--html FILE] [--baseline RUN_DIR] [--hardware NAME] [--dcgm FILE ...], megalith compare A B
+// [--tolerance T]
 #include "report/report.h"
 
 #include <cmath>
@@ -7,6 +8,7 @@
 #include "base/append_file.h"
 #include "cli/command.h"
 #include "cli/own_flags.h"
+#include "cli/plan_check.h"
 #include "report/compare.h"
 #include "report/gpu_join.h"
 #include "report/time_text.h"
@@ -16,7 +18,7 @@ namespace megalith {
 namespace {
 
 struct ReportFlags {
-  std::string run, html, baseline, metrics, baseline_metrics, dcgm_begin;
+  std::string run, html, baseline, metrics, baseline_metrics, hardware, dcgm_begin;
   std::vector<std::string> dcgm;
   double dcgm_interval = 1000, dcgm_offset = 0;
 };
@@ -30,6 +32,10 @@ void list_fields(ReportFlags& c, config::FieldList& f) {
       .shown_as("FILE");
   f.add("baseline", c.baseline, "Another run, whose curves, flags and losses are compared.").shown_as("RUN_DIR");
   f.add("baseline-metrics", c.baseline_metrics, "The metrics file of that run.").shown_as("FILE");
+  f.add("hardware", c.hardware,
+        "Predict the step time by the run's plan and the facts of this device, as in --device: h100, h200, cpu or a "
+        "file of facts. The page shows the prediction next to the measurement.")
+      .shown_as("NAME");
   f.add("dcgm", c.dcgm,
         "Samples of GPUs, to show what they did during slow iterations: the output of dcgmi dmon, or CSV or JSON of "
         "Prometheus with metrics of dcgm-exporter. HOST is for a file without hosts.")
@@ -100,7 +106,12 @@ int command_report(int argc, const char* const* argv) {
   if (!read_flags(c, argc, argv)) return 0;
   check(!c.run.empty(), "give the --save directory of a run: megalith report RUN_DIR");
   check(c.baseline_metrics.empty() || !c.baseline.empty(), "--baseline-metrics needs --baseline");
-  const report::RunFiles run = report::read_run(c.run, c.metrics);
+  report::RunFiles run = report::read_run(c.run, c.metrics);
+  if (!c.hardware.empty()) {
+    Options of_run;
+    const PredictedStep step = predicted_step(c.run, c.hardware, of_run);
+    run.predicted = {step.seconds, step.source};
+  }
   std::optional<report::RunFiles> baseline;
   if (!c.baseline.empty()) baseline = report::read_run(c.baseline, c.baseline_metrics);
   const std::string path = c.html.empty() ? (std::filesystem::path(c.run) / "report.html").string() : c.html;

@@ -29,6 +29,7 @@ std::string html_report(const RunFiles& run, const RunFiles* baseline, const Gpu
   const std::string curves = curves_of(run, baseline);
   body += section("Curves", curves.empty() || !baseline ? curves : key_of(run, *baseline) + curves);
   if (baseline) body += section("Against the baseline", against(run, *baseline));
+  body += section("Plan and measurement", plan_of(run));
   body += section("Where the time went", times_of(run));
   body += section("Ranks", ranks_of(run));
   body += section("Memory", memory_of(run));

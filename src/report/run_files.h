@@ -1,5 +1,6 @@
 // Reads all files of a run in its save directory.
 #pragma once
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,12 @@ struct IncidentFile {
 
 using ArgumentText = std::pair<std::string, std::string>;  // pairs of name and value
 
+// By the plan and facts of a device.
+struct PredictedRun {
+  double step_seconds = 0;
+  std::string source{};  // of the facts
+};
+
 struct RunFiles {
   std::string dir;
   std::string metrics_path{};  // path; empty: not found
@@ -36,7 +43,8 @@ struct RunFiles {
   LedgerTotal time{};
   std::vector<IncidentFile> incidents{};  // by iteration
   RanksOfRun ranks{};
-  std::vector<std::string> notes{};  // missing or unreadable files
+  std::vector<std::string> notes{};         // missing or unreadable files
+  std::optional<PredictedRun> predicted{};  // set by the caller
 };
 
 // `metrics`: the metrics file; empty: the path in the arguments, or metrics.jsonl in the directory. Error if the

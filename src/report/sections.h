@@ -11,6 +11,7 @@ std::string curves_of(const RunFiles& run, const RunFiles* baseline);
 std::string phases_of(const RunFiles& run);  // stacked chart of iterations
 std::string ranks_of(const RunFiles& run);   // differences between ranks
 std::string memory_of(const RunFiles& run);  // planned and used
+std::string plan_of(const RunFiles& run);    // predicted and measured
 std::string times_of(const RunFiles& run);   // the goodput ledger
 std::string findings_of(const RunFiles& run);
 std::string incidents_of(const RunFiles& run);

@@ -193,6 +193,11 @@ TEST_F(Planned, CheckHoldsARunAgainstItsPlan) {
   ASSERT_EQ(memory.size(), 1) << check.out;
   EXPECT_NEAR(std::stod(memory[0][2]), last_number(ran.out, ", used "), 0.06);
   EXPECT_LT(std::abs(std::stod(memory[0][3])), 20);
+  // The report has the same prediction.
+  must("report " + *this / "ck --hardware cpu");
+  const std::string page = slurp(*this / "ck/report.html");
+  EXPECT_TRUE(std::regex_search(page, std::regex(R"(<td>Step time, ms</td><td>[0-9.]+</td><td>[0-9.]+</td>)")));
+  expect_refused("report " + *this / "ck --hardware nowhere", "nowhere");
   expect_refused("plan --check " + *this / "nowhere", "no such directory");
   fs::create_directory(*this / "empty");
   expect_refused("plan --check " + *this / "empty", "arguments_*.txt");

@@ -35,6 +35,24 @@ double share_of(const std::string& html, const std::string& name) {
 
 }  // namespace
 
+// Steps of the second half count, because a run warms up.
+TEST_F(RanksOfReport, ThePlanIsBesideTheMeasurement) {
+  std::string lines;
+  for (int i = 1; i <= 20; ++i)
+    lines += fmt::format("{{\"iteration\":{},\"iteration_ms\":{}}}\n", i, i > 10 ? 100 : 900);
+  put("metrics.jsonl", lines);
+  put("ranks.jsonl", R"({"event":"end","planned_bytes":[1048576,4194304],"used_bytes":[1048576,3145728]})"
+                     "\n");
+  RunFiles run = read_run(dir());
+  EXPECT_EQ(html_report(run).find("Plan and measurement"), std::string::npos) << "nothing was predicted";
+  run.predicted = {.step_seconds = 0.09, .source = "facts of <h100>"};
+  const std::string html = html_report(run);
+  EXPECT_EQ(read_page(html).mistake, "");
+  EXPECT_NE(html.find("<td>Step time, ms</td><td>90</td><td>100</td><td>-10.0%</td>"), std::string::npos);
+  EXPECT_NE(html.find("<td>Memory of rank 1, MiB</td><td>4</td><td>3</td><td>+33.3%</td>"), std::string::npos);
+  EXPECT_NE(html.find("facts of &lt;h100&gt;"), std::string::npos);
+}
+
 TEST_F(RanksOfReport, PhasesFillTheIteration) {
   std::string lines;
   for (int i = 1; i <= 500; ++i)
