@@ -8,7 +8,7 @@
 namespace megalith {
 
 // Other commands can have any number. `layouts`: --elastic-layouts; empty: only the data-parallel size changes. Error
-// if the command does not fix what all numbers of ranks must share, or if a layout is not one of this command.
+// if the command does not fix what all numbers of ranks must share. Error if a layout is not one of this command.
 launch::Worlds elastic_worlds(const std::vector<std::string>& command, const std::string& layouts = {});
 
 }  // namespace megalith

@@ -120,7 +120,7 @@ TEST_F(Agent, LeavesNothingWhenItIsKilledOrToldToEnd) {
 }
 
 TEST_F(Agent, KillsRanksThatHearNothingAtTheSecondInterrupt) {
-  // Without a new line in `told` the agent may still have the first interrupt before it, and would see one only.
+  // A new line in `told` shows that the agent has seen the first interrupt. Else it may see only one.
   LaunchRun run(dir(), words(2, "trap 'echo told >> " + *this / "told" + "' INT; touch " + *this / "ready$RANK" +
                                     "; while true; do sleep 0.05; done"));
   ASSERT_TRUE(run.wait_until([&] { return has("ready0") && has("ready1"); }));

@@ -34,8 +34,8 @@ std::optional<CodeProduct> block_product(const QuantizedProduct& op, const Local
 bool has_two_scales(const QuantizedProduct& op, const LocalNode& node);
 
 // The product of decoded values. For fp8 with power-of-two scales values are bf16, so no bit is lost; else they are
-// f32. The library has no product of f32 values with a bf16 or f16 result, and none of bf16 values with an f16 result.
-// So its sums are f32, and are rounded afterwards.
+// f32. The library multiplies neither f32 values into a bf16 or f16 result, nor bf16 values into an f16 result. Then
+// its sums are f32, and are rounded afterwards.
 struct DecodedProduct {
   DType dtype = DType::f32;
   Einsum product;
