@@ -100,6 +100,7 @@ class Enumeration {
     for (const bool zero_bubble : c.pp == 1 ? std::vector<bool>{false} : space_.zero_bubble)
       for (const bool balanced : c.pp == 1 ? std::vector<bool>{false} : space_.balanced)
         for (const i64 vpp : pieces(c)) {
+          if (zero_bubble && space_.offload) continue;  // the rules refuse both together
           c.zero_bubble = zero_bubble, c.balanced = balanced, c.vpp = vpp;
           const bool uneven = base_.given.has("decoder-first-pipeline-num-layers") ||
                               base_.given.has("decoder-last-pipeline-num-layers") ||

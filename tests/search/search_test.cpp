@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "search/estimate.h"
+#include "search/space.h"
 #include "search_case.h"
 
 namespace megalith::search {
@@ -51,6 +52,19 @@ TEST(Search, finds_what_planning_every_layout_finds) {
       ASSERT_NE(same, all.best.end());
       EXPECT_EQ(f.price.fullest.need.total(), same->price.fullest.need.total()) << to_string(f.choice);
     }
+  }
+}
+
+// The rules refuse them together. Where nothing fits, such a layout would be told as a mistake of the user.
+TEST(Search, offloads_activations_without_the_zero_bubble_schedule) {
+  const Options base = base_of(kSmall);
+  Space space = space_of(base, 8, 8);
+  for (const bool offload : {false, true}) {
+    space.offload = offload;
+    Reasons reasons;
+    const std::vector<Choice> choices = choices_of(space, base, 8, reasons);
+    EXPECT_FALSE(choices.empty());
+    EXPECT_EQ(std::ranges::any_of(choices, &Choice::zero_bubble), !offload);
   }
 }
 
