@@ -11,10 +11,13 @@
 
 #include "base/check.h"
 #include "exec/cpu/backend.h"
+#include "settings/schedules.h"
 #include "tests/parallel/flags.h"
 #include "tests/parallel/part.h"
 #include "tests/parallel/watched.h"
+#include "train/open_run.h"
 #include "train/pretrain.h"
+#include "train/training_run.h"
 
 namespace megalith::parity {
 namespace {
@@ -60,13 +63,29 @@ json read_metrics(const std::string& path) {
           {"terms", terms},   {"scales", scales}, {"skipped", skipped}};
 }
 
+// The planned steps of jobs that share them, by flags and pipeline stage.
+using Plans = std::map<std::pair<std::string, int>, PlannedStep>;
+
+// A training run whose step is planned only if `plans` does not have it.
+void train_as_planned(const Job& job, const Options& o, const Backend& backend, Ranks& ranks, Plans& plans) {
+  const int stage = stage_of(o, ranks);
+  const auto [at, is_new] = plans.try_emplace({job.flags, stage});
+  if (is_new) at->second = plan_step(step_spec(o, stage), backend);
+  PreparedRun prepared{.step = std::make_unique<PlannedStep>(at->second)};
+  TrainingRun(o, backend, ranks, open_run(o, backend, ranks, {}, std::move(prepared))).train();
+}
+
 // Runs this rank's part of a job. Returns its state hash and seconds; the job's rank 0 adds the metrics.
-json run_job(Ranks& ranks, const Job& job, int first, const std::string& metrics) {
+json run_job(Ranks& ranks, const Job& job, int first, const std::string& metrics, Plans& plans) {
   const auto began = std::chrono::steady_clock::now();
   Part part(ranks, first, job.size);
   Watch watch{.fault = job.fault};
   const auto backend = watched(make_cpu_backend(&part), watch);
-  pretrain(options_of(job.flags + " --metrics-file " + metrics, job.size), *backend, part);
+  const Options options = options_of(job.flags + " --metrics-file " + metrics, job.size);
+  if (job.shares_plan)
+    train_as_planned(job, options, *backend, part, plans);
+  else
+    pretrain(options, *backend, part);
   check(job.fault.empty() || part.rank() > 0 || watch.left_out > 0, "{}: the plan has no {}", job.name, job.fault);
   json out = part.rank() == 0 ? read_metrics(metrics) : json::object();
   out["state"] = watch.state;
@@ -96,12 +115,13 @@ std::vector<Outcome> run_jobs(Ranks& ranks, const std::vector<Job>& jobs, const 
   static int calls = 0;
   ++calls;
   json mine = json::object();
+  Plans plans;
   for (const Seat& s : seats(jobs, ranks.size())) {
     const Job& job = jobs[size_t(s.job)];
     if (ranks.rank() < s.first || ranks.rank() >= s.first + job.size) continue;
     try {
       mine[std::to_string(s.job)] =
-          run_job(ranks, job, s.first, fmt::format("{}/metrics-{}-{}.jsonl", folder, calls, s.job));
+          run_job(ranks, job, s.first, fmt::format("{}/metrics-{}-{}.jsonl", folder, calls, s.job), plans);
     } catch (const Error& e) {
       fail("{}: {}", job.name, e.what());
     }

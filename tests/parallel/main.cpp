@@ -27,13 +27,9 @@
 #include <filesystem>
 #include <map>
 #include <ranges>
-#include <set>
-#include <sstream>
 
 #include "base/check.h"
 #include "base/log.h"
-#include "exec/cpu/backend.h"
-#include "settings/schedules.h"
 #include "tests/parallel/activations.h"
 #include "tests/parallel/ahead.h"
 #include "tests/parallel/checkpoints.h"
@@ -43,8 +39,8 @@
 #include "tests/parallel/flags.h"
 #include "tests/parallel/hall.h"
 #include "tests/parallel/halves.h"
+#include "tests/parallel/mistakes.h"
 #include "tests/parallel/offload.h"
-#include "tests/parallel/watched.h"
 
 namespace megalith::parity {
 namespace {
@@ -104,19 +100,6 @@ const char* const kBeside[] = {
 };
 const char* const kNarrow[] = {"dp4", "dp4 distopt-overlap llama", "cp2 dp2 overlap",
                                "tp2 dp2 pp2 sp distopt llama groups2", "pp2-vp2 dp2 overlap untied"};
-// Layouts whose plans together contain most kinds of relayouts.
-const char* const kMistaken[] = {
-    "tp2 cp2 dp2 sp distopt-overlap llama groups2 untied documents",
-    "tp4 dp2 overlap gpt2 both-drop",
-    "tp2 cp2-a2a dp2 sp gpt2 hidden-drop again-layers",
-    "tp4 cp2 groups2 qwen sp",
-    "cp4-ring tp2 llama groups2",
-    "tp2 dp2 pp2 sp groups2 llama distopt",
-    "dp4 pp2-vp2 distopt-overlap gpt2",
-    "tp2 cp2 dp2 etp1 ep4 eight bias all-aux gated mtp1 mla distopt",
-    "tp2 dp2 pp2 etp2 ep2 eight aux",
-};
-
 int layouts(const Hall& at) {
   std::vector<Layout> all;
   for (const char* words : kPlain) all.push_back(layout_of(words));
@@ -180,38 +163,6 @@ int bf16(const Hall& at) {
     at.say("{}  {} ranks  loss {:.0e}  norm {:.0e}  validation {:.0e} (at most {:.0e}){}  {}", good ? "ok  " : "FAIL",
            jobs[i].size, d.loss, d.norm, d.validation, bound, same ? "  same bits" : "", jobs[i].name);
   }
-  return bad;
-}
-
-int mistakes(const Hall& at) {
-  const std::string short_run = " --train-iters 3 --eval-interval 3 --eval-iters 1";
-  std::vector<Job> jobs;
-  std::vector<size_t> references;
-  std::set<std::string> seen;
-  for (const char* words : kMistaken) {
-    const Layout l = layout_of(words);
-    const std::string flags = l.model + l.ranks + short_run;
-    const size_t reference = jobs.size();
-    jobs.push_back({l.name, flags, l.size}), references.push_back(reference);
-    const PlannedStep step = plan_step(step_spec(options_of(flags, l.size)), *make_cpu_backend());
-    for (const std::string& kind : kinds_of_relayouts(step.plan)) {
-      const bool is_new = seen.insert(kind).second;
-      if (is_new || !at.is_short()) jobs.push_back({l.name, flags, l.size, kind}), references.push_back(reference);
-    }
-  }
-  const std::vector<Outcome> outcomes = run_jobs(at.ranks, jobs, at.folder);
-  int bad = 0;
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    if (jobs[i].fault.empty()) {
-      at.say("{}", jobs[i].name);
-      continue;
-    }
-    const double off = distance(outcomes[i], outcomes[references[i]]).worst();
-    const bool noticed = !(off <= kTolerance);
-    bad += !noticed;
-    at.say("  {}  off by {:.0e}  without one {}", noticed ? "noticed" : "FAIL   ", off, jobs[i].fault);
-  }
-  at.say("{} relayouts left out, {} not noticed", jobs.size() - std::size(kMistaken), bad);
   return bad;
 }
 
