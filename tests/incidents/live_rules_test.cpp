@@ -14,11 +14,11 @@
 namespace megalith::test {
 namespace {
 
-// The run first has about 0.1 s an iteration for 16 s, then a second an iteration. `own`: seconds that an iteration
-// takes on this machine.
+// The run first has about 0.1 s an iteration for 16 s, then 1.5 s an iteration. `own`: seconds that an iteration takes
+// on this machine. If the load falls by a factor of 6 later, the all-reduces still wait longer than the rule allows.
 struct Course {
   explicit Course(double own)
-      : normal(std::max(1, int(0.1 / own))), slow(std::max(10, int(1 / own))), first(2 + int(16 / (own * normal))) {}
+      : normal(std::max(1, int(0.1 / own))), slow(std::max(10, int(1.5 / own))), first(2 + int(16 / (own * normal))) {}
   int normal, slow;  // slowdown factors of rank 1
   int first;         // the first iteration with faults
   static constexpr int kFaults = 40;
@@ -32,6 +32,16 @@ struct Course {
     return text;
   }
 };
+
+// The lower quartile of iterations' seconds: other tests load the machine now and then.
+double usual_iteration(const std::string& log) {
+  constexpr std::string_view kLabel = "elapsed time per iteration (ms): ";
+  std::vector<double> all;
+  for (size_t at = 0; (at = log.find(kLabel, at)) != std::string::npos; at += kLabel.size())
+    all.push_back(std::atof(log.c_str() + at + kLabel.size()) / 1e3);
+  std::ranges::sort(all);
+  return all.empty() ? NAN : all[all.size() / 4];
+}
 
 double value_in_scrape(const std::string& scrape, const std::string& series) {
   const size_t at = scrape.find("\n" + series + "{");
@@ -57,7 +67,9 @@ TEST_F(LiveRules, FireOnFaultsInARealRun) {
   if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
   const Ran tried = train("--train-iters 30", {.ranks = 2});
   ASSERT_EQ(tried.exit_code, 0) << tried.err;
-  const Course course(std::max(1e-3, last_number(tried.out, "elapsed time per iteration (ms): ") / 1e3));
+  const double own = usual_iteration(tried.out);
+  ASSERT_GT(own, 0) << tried.out;
+  const Course course(std::max(1e-3, own));
   const int port = free_port();
   const std::string rules = slurp(std::string(kSourceDir) + "/tests/observe/users_rules.yml");
   std::filesystem::create_directories(*this / "prometheus");

@@ -255,7 +255,7 @@ TEST(Jobs, WhatIsNoJobIsRefused) {
   EXPECT_NE(told([](Job& j) { j.image = ""; }).find("--image is required"), std::string::npos);
   EXPECT_NE(told([](Job& j) { j.image = "a\nb"; }).find("--image"), std::string::npos);
   EXPECT_NE(told([](Job& j) { j.time = "1\n#SBATCH"; }).find("--time"), std::string::npos);
-  EXPECT_NE(told([](Job& j) { j.command.clear(); }).find("behind --"), std::string::npos);
+  EXPECT_NE(told([](Job& j) { j.command.clear(); }).find("after --"), std::string::npos);
   EXPECT_NE(told([](Job& j) { j.command = {"rm"}; }).find("no training command"), std::string::npos);
   EXPECT_NE(error_of([] { (void)parse_volume("data"); }).find("CLAIM:/PATH"), std::string::npos);
 }

@@ -24,8 +24,8 @@ TEST(DataUse, NoticesOtherDataThanTheCheckpoints) {
     EXPECT_NE(changed_data(saved, now).find(text), std::string::npos) << changed_data(saved, now);
   };
   says({{"a", 3, 0.25}, {"b", 49, 1.4}}, "has read 50 samples of b as its dataset 2");
-  says({{"a", 3, 0.25}, {"c", 50, 1.5}}, "begin behind 50 samples of c");
-  says({{"a", 3, 0.25}}, "begin behind nothing");
+  says({{"a", 3, 0.25}, {"c", 50, 1.5}}, "begin after 50 samples of c");
+  says({{"a", 3, 0.25}}, "begin after nothing");
   says({{"a", 3, 0.25}, {"b", 50, 1.4}},
        "the checkpoint has read 50 samples of b: 1.5 epochs of it then, 1.4 epochs now");
   says({{"a", 3, 0.25}, {"b", 50, 1.5}, {"c", 1, 1}}, "has read nothing as its dataset 3");

@@ -55,9 +55,17 @@ struct DiskModel::Replay {
     }
     if (s.kind == "fsync") node->is_synced = true;
     if (s.kind == "fsync-dir" && node) node->synced_names = node->names, node->changes.clear();
-    if (s.kind == "rename") change(above, {{{leaf(s.path), nullptr}, {leaf(s.target), node}}});
+    if (s.kind == "rename") rename(s, above, node);
     if (s.kind == "exchange") change(above, {{{leaf(s.path), find(s.target)}, {leaf(s.target), node}}});
     if (s.kind == "remove" && node) remove(above, leaf(s.path), node);
+  }
+
+  // In one directory both names change at once. Between two directories, either change may be lost.
+  void rename(const Step& s, const NodePtr& above, const NodePtr& node) const {
+    const NodePtr to = parent(s.target);
+    if (to == above) return change(above, {{{leaf(s.path), nullptr}, {leaf(s.target), node}}});
+    change(above, {{{leaf(s.path), nullptr}}});
+    change(to, {{{leaf(s.target), node}}});
   }
 
   // Removes each name separately, the innermost names first.
