@@ -110,8 +110,9 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks, const St
   say_age(o, "the step is planned, and all devices are connected", ahead.began);
   on_all_ranks(ranks, [&] { check_sizes_to_come(BatchSizes(o), start->progress().state.consumed_samples); });
   const SampleCounts asked = sample_counts(run_length(o, start->progress().state));
-  Datasets datasets;  // a dry run opens none, so it works before there is any data, and takes no time for an index
-  if (!o.train.dry_run)
+  Datasets datasets;  // a plan needs no files, so a dry run works before there is any data
+  const bool is_masked = o.model.architecture != Architecture::gpt;  // its index takes long to build
+  if (!o.train.dry_run || (o.data.mock_data && !is_masked))
     datasets = open_data(o, ranks, asked);
   else if (const std::string missing = missing_data(o.data); !missing.empty())
     log::say("> {} does not exist: a dry run needs no data, but the run itself needs it", missing);

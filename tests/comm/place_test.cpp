@@ -149,7 +149,7 @@ TEST(Place, Errors) {
   expect(with(kPyTorchJob, {{"MASTER_PORT", "65536"}}), {"MASTER_PORT=65536"});
   expect(with(kTorchrun, {{"MASTER_PORT", "65535"}}), {"MASTER_PORT=65535", "65534"});
   expect(with(kPyTorchJob, {{"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "2"}}), {"LOCAL_RANK=2"});
-  expect(with(kOpenMpi, kPyTorchJob), {"contradict", "OMPI_COMM_WORLD_RANK=5", "WORLD_SIZE=4"});
+  expect(with(kOpenMpi, kPyTorchJob), {"disagree", "OMPI_COMM_WORLD_RANK=5", "WORLD_SIZE=4"});
   Values lone = kSrun;
   lone.erase("SLURM_LOCALID");
   expect(lone, {"SLURM_LOCALID is not set"});
