@@ -52,8 +52,7 @@ TEST_F(Mpi, TimeoutsNameTheMissingRanks) {
 }
 
 TEST_F(Mpi, SizesMustAgree) {
-  expect_mpi_error({.size = 2, .words = {"wrong-sizes", "50"}},
-                   {"rank 1", "rank 0 sent 50 bytes instead of 100"});
+  expect_mpi_error({.size = 2, .words = {"wrong-sizes", "50"}}, {"rank 1", "rank 0 sent 50 bytes instead of 100"});
   expect_mpi_error({.size = 2, .words = {"wrong-sizes", "150"}}, {"rank 1", "rank 0 sent more than the 100 bytes"});
 }
 
