@@ -77,10 +77,14 @@ function(megalith_library name)
   endif()
 endfunction()
 
-# megalith_test(name [DEPS target...] [SOURCES file...] [PREFIX text] [LABELS label...]): one GoogleTest program from all
-# .cpp files of the calling folder and SOURCES. PREFIX distinguishes its tests from those of another program.
+# megalith_test(name [DEPS target...] [SOURCES file...] [PREFIX text] [LABELS label...] [TIMEOUT seconds]): one GoogleTest
+# program from all .cpp files of the calling folder and SOURCES. PREFIX distinguishes its tests from those of another
+# program. Each test may take TIMEOUT seconds (300 if absent).
 function(megalith_test name)
-  cmake_parse_arguments(ARG "" "PREFIX" "DEPS;SOURCES;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PREFIX;TIMEOUT" "DEPS;SOURCES;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_executable(${name} ${sources} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
@@ -91,5 +95,5 @@ function(megalith_test name)
   target_precompile_headers(${name} REUSE_FROM test_places)
   include(GoogleTest)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}"
-    PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1 LABELS "${ARG_LABELS}")
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT OMP_NUM_THREADS=1 LABELS "${ARG_LABELS}")
 endfunction()

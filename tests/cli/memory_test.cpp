@@ -2,7 +2,12 @@
 // MiB: a touched page of the program's file also maps cached pages around it, 0.7 MiB in all.
 #include <sys/personality.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <vector>
+
+#include <fmt/ranges.h>
 
 #include "tests/golden.h"
 #include "workshop.h"
@@ -50,30 +55,41 @@ class Memory : public Workshop, public ::testing::WithParamInterface<MemoryCase>
     const std::string whole = std::string(kSharedDir) + "/data/gpt2-" + file;
     return std::filesystem::exists(whole) ? whole : golden("tokenizers/" + file);
   }
-  std::string line(const std::string& more) {
+  // A run that saves to `save` and resumes from `load`.
+  std::string line(const std::string& save, const std::string& load, const std::string& more) {
     std::string base = fmt::format(
-        "{} --lr 1e-3 --train-iters 2 --eval-iters 1 --eval-interval 1 --log-interval 1 --no-progress "
+        "{} --lr 1e-3 --eval-iters 1 --eval-interval 1 --log-interval 1 --no-progress "
         "--override-opt-param-scheduler {}",
         GetParam().flags, more);
-    if (!GetParam().large) base += fmt::format(" --save-interval 1 --save {} --load {}", *this / "ck", *this / "ck");
+    if (!GetParam().large) base += fmt::format(" --save-interval 1 --save {} --load {}", *this / save, *this / load);
     if (GetParam().gpt2)
       return "pretrain-gpt --mock-data --tokenizer-type GPT2BPETokenizer --vocab-file " + gpt2("vocab.json") +
              " --merge-file " + gpt2("merges.txt") + " " + base;
     return "pretrain-gpt --tokenizer-type ByteTokenizer --split 80,10,10 --data-path " + data() + " " + base;
   }
-  void check(const std::string& more) {
-    const std::string plan = must(line(more + " --dry-run")).out;
+  // Compares with the median of three runs if the first one is too far away. The kernel counts a process's pages on
+  // each CPU and adds them late, so a single figure also depends on the load of the machine.
+  void check(const std::string& save, const std::string& load, const std::string& more) {
+    const std::string plan = must(line(save, load, more + " --dry-run")).out;
     const double said = last_number(plan, "\n  total "), pages = last_number(plan, "\n  pages of the data ");
-    const Ran ran = must(line(more));
     const double off = std::max(0.02 * said, double(1 << 20)), unread = std::isnan(pages) ? 0 : pages;
-    EXPECT_LE(double(ran.peak_bytes), said + off);
-    EXPECT_GE(double(ran.peak_bytes), said - off - unread) << "so few steps may not read all pages of the data";
+    const auto holds = [&](double peak) { return peak <= said + off && peak >= said - off - unread; };
+    std::vector<double> peaks;
+    while (peaks.empty() || (peaks.size() < 3 && !holds(peaks.front()))) {
+      std::filesystem::remove_all(*this / save);
+      peaks.push_back(double(must(line(save, load, more)).peak_bytes));
+    }
+    const std::string all = fmt::format("bytes of each run: {}\n{}", fmt::join(peaks, ", "), plan);
+    std::ranges::sort(peaks);
+    const double peak = peaks[peaks.size() / 2];
+    EXPECT_LE(peak, said + off) << all;
+    EXPECT_GE(peak, said - off - unread) << "so few steps may not read all pages of the data; " << all;
   }
 };
 
 TEST_P(Memory, PeakIsWhatDryRunSaid) {
-  check("");
-  if (!GetParam().large && GetParam().resumes) check("--train-iters 3");  // resume the same model
+  check("first", "first", "--train-iters 2");
+  if (!GetParam().large && GetParam().resumes) check("second", "first", "--train-iters 3");  // resume the same model
 }
 
 INSTANTIATE_TEST_SUITE_P(Runs, Memory, ::testing::ValuesIn(kMemoryCases),

