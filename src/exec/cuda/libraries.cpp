@@ -1,5 +1,5 @@
 // cuBLASLt, cuDNN and NVRTC, loaded at the first call of one of their functions. If they were linked normally, each run
-// on a CPU would use 100 MiB more memory. Mapping them would also take time. The program would not start without them.
+// on a CPU would use 180 MiB more memory. Mapping them would also take time. The program would not start without them.
 // Each function here has the library's own name and type, and passes its arguments on.
 #include <cublasLt.h>
 #include <cudnn.h>
