@@ -77,11 +77,12 @@ function(megalith_library name)
   endif()
 endfunction()
 
-# megalith_test(name [DEPS target...] [SOURCES file...] [PREFIX text] [LABELS label...] [TIMEOUT seconds]): one GoogleTest
-# program from all .cpp files of the calling folder and SOURCES. PREFIX distinguishes its tests from those of another
-# program. Each test may take TIMEOUT seconds (300 if absent).
+# megalith_test(name [DEPS target...] [SOURCES file...] [PREFIX text] [LABELS label...] [TIMEOUT seconds] [ALONE filter]):
+# one GoogleTest program from all .cpp files of the calling folder and SOURCES. PREFIX distinguishes its tests from those
+# of another program. Each test may take TIMEOUT seconds (300 if absent). ctest runs nothing beside the tests of ALONE,
+# which compare times.
 function(megalith_test name)
-  cmake_parse_arguments(ARG "" "PREFIX;TIMEOUT" "DEPS;SOURCES;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PREFIX;TIMEOUT;ALONE" "DEPS;SOURCES;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -94,6 +95,12 @@ function(megalith_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} test_places GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM test_places)
   include(GoogleTest)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}"
+  set(others "")
+  if(ARG_ALONE)
+    set(others TEST_FILTER "-${ARG_ALONE}")
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}" TEST_FILTER "${ARG_ALONE}"
+      PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT OMP_NUM_THREADS=1 RUN_SERIAL ON LABELS "${ARG_LABELS}")
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}" ${others}
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT OMP_NUM_THREADS=1 LABELS "${ARG_LABELS}")
 endfunction()
