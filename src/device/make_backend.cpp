@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "exec/cpu/backend.h"
 #include "exec/cuda/backend.h"
+#include "exec/sim/measured_backend.h"
 #include "exec/sim/paper_backend.h"
 #include "facts/facts_file.h"
 
@@ -48,7 +49,13 @@ std::unique_ptr<Backend> make_backend(const DeviceOptions& options, Ranks* ranks
         names_facts(options.device),
         "--device {}: want auto, cpu or cuda or, to plan for a device that is not here, {} or a file of facts (*.yaml)",
         options.device, fmt::join(names_of_facts(), ", "));
-    auto backend = sim::make_paper_backend(find_facts(options.device));
+    const DeviceFacts facts = find_facts(options.device);
+    if (facts.device == "CPU") {  // calibrate's name of it: such a file has no GPU's sizes
+      auto measured = std::make_unique<sim::MeasuredBackend>(make_cpu_backend(ranks), facts);
+      log::info("device: {}: plans are this CPU's", measured->device_name());
+      return measured;
+    }
+    auto backend = sim::make_paper_backend(facts);
     log::info("device: {}, which need not be here: plans are made from its facts", backend->device_name());
     return backend;
   }

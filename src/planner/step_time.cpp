@@ -7,6 +7,7 @@
 #include <map>
 
 #include "exec/sim/facts_clock.h"
+#include "exec/sim/measured_backend.h"
 #include "exec/sim/paper_backend.h"
 #include "exec/sim/simulator.h"
 #include "facts/facts_file.h"
@@ -33,8 +34,10 @@ class OwnFacts final : public sim::Clock {
 };
 
 std::string source_of(const DeviceFacts& f) {
-  return f.measured ? fmt::format("from the facts of {}, recorded {}", f.name, f.recorded)
-                    : fmt::format("from the facts of {}, which were not measured", f.name);
+  const bool has_links = !f.transfers.empty() || f.node.gbps > 0;
+  return fmt::format("from the facts of {}, {}{}", f.name,
+                     f.measured ? "recorded " + f.recorded : "which were not measured",
+                     has_links ? "" : "; transfers between ranks count as 0 s, because the file has none");
 }
 
 class Foretold {
@@ -143,6 +146,8 @@ std::string shares(const StepTime& t) {
 StepClock clock_of(const Backend& backend) {
   if (const auto* paper = dynamic_cast<const sim::PaperBackend*>(&backend))
     return {std::make_unique<sim::FactsClock>(paper->facts()), source_of(paper->facts())};
+  if (const auto* measured = dynamic_cast<const sim::MeasuredBackend*>(&backend))
+    return {std::make_unique<sim::FactsClock>(measured->facts()), source_of(measured->facts())};
   if (backend.host_bytes()) {
     const std::optional<DeviceFacts> facts = facts_of_device(backend.device_name());
     if (!facts) return {};

@@ -255,8 +255,16 @@ class Run {
 
 }  // namespace
 
+static const DeviceFacts& of_a_gpu(const DeviceFacts& facts) {
+  check(facts.sms > 0 && facts.capability > 0,
+        "facts of {} have no sms or no capability: a search needs a GPU's; --dry-run --device FILE predicts one layout "
+        "of a CPU's file",
+        facts.name);
+  return facts;
+}
+
 Searcher::Searcher(const Options& base, const DeviceFacts& facts)
-    : base_(base), facts_(facts), costs_(base_, facts_), texts_(base_) {}
+    : base_(base), facts_(of_a_gpu(facts)), costs_(base_, facts_), texts_(base_) {}
 
 Outcome Searcher::run(const Request& request) {
   Outcome out = Run(base_, facts_, costs_, in_flight_, texts_, request).all();

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "facts/facts_file.h"
 #include "json_schema.h"
 #include "tests/places.h"
 #include "workshop.h"
@@ -182,6 +183,27 @@ TEST_F(Planning, KindsOfGpusHaveLimitsAndMistakes) {
   expect_refused(run + "--hardware h100-sxm,b200-sxm --gpu-hour-price 3 4 5", "has 3 prices for 2 kinds of GPUs");
   expect_refused(run + "--hardware h100-sxm,b200-sxm --explain tp1", "are of one kind of GPUs");
   expect_refused(run + "--hardware h100-sxm,", "--hardware : there are facts of ");
+}
+
+// The CPU has no sizes of a GPU. Its plan is this CPU's, and its time follows from the file.
+TEST_F(Planning, FactsOfACpuPredictItsSteps) {
+  const auto seconds = [&](double gbps) {
+    DeviceFacts f;
+    f.name = "slow", f.device = "CPU", f.measured = true, f.recorded = "once";
+    f.hbm_gbps = gbps, f.memory_bytes = i64{1} << 34, f.peak_tflops = {{"bf16", 1}};
+    spit(*this / "cpu.yaml", print_facts(f));
+    const Ran ran =
+        must("pretrain-gpt " + kModel + "--micro-batch-size 1 --mock-data --train-iters 1 --lr 1 --dry-run --device " +
+             *this / "cpu.yaml");
+    const std::string said = ran.out + ran.err;
+    EXPECT_TRUE(holds(said, "from the facts of slow, recorded once")) << said;
+    const size_t at = said.find("predicted: ");
+    return at == said.npos ? 0 : std::stod(said.substr(at + 11));
+  };
+  const double slow = seconds(0.001), fast = seconds(0.002);
+  EXPECT_GT(fast, 0);
+  EXPECT_LT(fast, 0.9 * slow);
+  expect_refused("plan " + kModel + "--gpus 1 --hardware " + *this / "cpu.yaml", "a search needs a GPU's");
 }
 
 TEST_F(Planning, ARecipeIsAModelWhoseLayoutIsSearched) {
