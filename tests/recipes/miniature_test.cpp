@@ -41,10 +41,10 @@ std::string small_size(const std::string& flag, const std::string& value) {
 }
 
 // One of each beginning of a name.
-const std::vector<std::string> kKinds = {"gpt2",    "gpt3",     "gpt-neox",  "pythia",           "llama2",
-                                         "llama3-", "llama3.1", "llama3.2",  "mistral",          "mixtral",
-                                         "qwen2.5", "qwen3-4b", "qwen3-30b", "falcon-7b",        "falcon-40b",
-                                         "bloom",   "olmo2",    "opt",       "deepseek-v2-lite", "deepseek-v3"};
+const std::vector<std::string> kKinds = {
+    "gpt2",    "gpt3",    "gpt-neox",         "pythia",      "llama2",      "llama3-",   "llama3.1",   "llama3.2",
+    "mistral", "mixtral", "qwen2.5",          "qwen3-4b",    "qwen3-30b",   "falcon-7b", "falcon-40b", "bloom",
+    "olmo2",   "opt",     "deepseek-v2-lite", "deepseek-v2", "deepseek-v3", "nemotron4", "demo"};
 
 std::vector<double> losses_of(const Recipe& recipe, const std::string& file) {
   std::string line = std::string(COMMAND) + " " + recipe.command + " --recipe " + recipe.name + kSmall +

@@ -50,7 +50,9 @@ const std::vector<std::pair<std::string, std::string>> kFamilies = {{"gpt2", "gp
                                                                     {"deepseek-v2", "deepseek_v2"},
                                                                     {"bert", "bert"},
                                                                     {"t5", "t5"},
-                                                                    {"opt", ""}};
+                                                                    {"opt", ""},
+                                                                    {"nemotron4", ""},
+                                                                    {"demo", ""}};
 
 std::string family_of(const std::string& name) {
   for (const auto& [begin, family] : kFamilies)
