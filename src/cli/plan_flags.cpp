@@ -155,7 +155,7 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
   return words;
 }
 
-// Removes the recipe's layout and micro-batch size, because the search chooses them.
+// Removes the recipe's layout and micro-batch size, because the search chooses them. `--recipe NAME@GPUS` gives --gpus.
 TrainingLine line_of(int argc, const char* const* argv) {
   const std::vector<std::string> given = words_of(argc, argv);
   std::vector<const char*> words = {"pretrain-gpt"};
@@ -165,6 +165,7 @@ TrainingLine line_of(int argc, const char* const* argv) {
   std::erase_if(line.under.words, [](const std::string& word) {
     return word.starts_with("--layout=") || word.starts_with("--micro-batch-size=");
   });
+  if (line.gpus > 0) line.under.words.push_back(fmt::format("--gpus={}", line.gpus));
   return line;
 }
 

@@ -75,6 +75,11 @@ static void plant_faults(Options& options, const Environment& env) {
     options.train.inject.clear();
 }
 
+static void refuse(const std::exception_ptr& mistake, const TrainingLine& line, i64 ranks) {
+  if (mistake) std::rethrow_exception(mistake);
+  check_size(line, ranks);
+}
+
 // A command that trains a model of this kind.
 static int train_command(Architecture kind, int argc, const char* const* argv) {
   const EarlySignals signals;
@@ -120,7 +125,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
   return tell_errors(*ranks, [&] {
     std::unique_ptr<Backend> backend;
     on_all_ranks(*ranks, [&] {
-      if (mistake) std::rethrow_exception(mistake);
+      refuse(mistake, line, options.parallel.world_size);
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
       if (options.parallel.layout == LayoutChoice::automatic)
         backend = backend_behind(former, options.train.device, *ranks);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/own_flags.h"
+#include "cli/training_line.h"
 #include "submit/job.h"
 #include "submit/send.h"
 
@@ -17,6 +18,7 @@ struct SubmitFlags {
   bool dry_run = false, send = false;
   std::string out;
   std::vector<std::string> volumes;
+  i64 nodes = 0;
   Job job;
 };
 
@@ -30,7 +32,7 @@ void list_fields(SubmitFlags& c, config::FieldList& f) {
   f.add("docker", c.docker, "A script that runs one container here.");
   f.group("Job");
   f.add("name", c.job.name, "Its name.");
-  f.add("nodes", c.job.nodes, "Nodes.");
+  f.add("nodes", c.nodes, "Nodes. 0: as many as `--recipe NAME@GPUS` needs, else 1.");
   f.add("gpus-per-node", c.job.gpus_per_node, "GPUs of each, and ranks.");
   f.add("time", c.job.time, "For Slurm: its time limit.");
   f.add("image", c.job.image, "Container image with megalith. Optional for Slurm.");
@@ -41,6 +43,22 @@ void list_fields(SubmitFlags& c, config::FieldList& f) {
   f.add("out", c.out, "File to write.").shown_as("FILE");
   f.add("dry-run", c.dry_run, "Print the file, write nothing.");
   f.add("send", c.send, "Give the file to sbatch, kubectl create or sh. Their exit status is the command's.");
+}
+
+// Nodes of the job. They have the GPUs that the recipe's name asks for.
+i64 nodes_of(const SubmitFlags& c) {
+  std::vector<const char*> words;
+  for (const std::string& word : c.job.command) words.push_back(word.c_str());
+  const i64 gpus = read_training_line(int(words.size()), words.data()).gpus,
+            each = std::max<i64>(1, c.job.gpus_per_node);
+  check(gpus % each == 0,
+        "the recipe is asked for on {} GPUs, and a node has {}: give a --gpus-per-node that divides {}", gpus, each,
+        gpus);
+  const i64 nodes = c.nodes != 0 ? c.nodes : std::max<i64>(1, gpus / each);
+  check(gpus == 0 || nodes == gpus / each,
+        "the recipe is asked for on {} GPUs, and not on {} nodes of {}: leave --nodes out, or @{}", gpus, nodes, each,
+        gpus);
+  return nodes;
 }
 
 std::string job_text(const SubmitFlags& c) {
@@ -78,6 +96,7 @@ int command_submit(int argc, const char* const* argv) {
         "{} kinds of job are asked for: give one of --slurm, --pytorchjob, --trainjob, --jobset, --mpijob, "
         "--docker",
         kinds);
+  c.job.nodes = nodes_of(c);
   for (const std::string& text : c.volumes) c.job.volumes.push_back(parse_volume(text));
   check_job(c.job, !c.slurm);
   check(!c.docker || c.job.nodes == 1, "--docker runs on one node: leave --nodes {} out", c.job.nodes);

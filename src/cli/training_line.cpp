@@ -38,6 +38,13 @@ void take_recipe(const std::string& name, TrainingLine& line) {
   line.trained_by = recipe.command;
   line.under.name = "recipe " + recipe.name;
   line.under.words = recipe.words();
+  line.gpus = recipe.gpus;
+}
+
+// A dry run on one rank plans for the recipe's number of GPUs.
+void settle_size(TrainingLine& line) {
+  if (line.gpus > 0 && gives(line, {"--dry-run"}))
+    line.under.words.push_back(fmt::format("--world-size={}", line.gpus));
 }
 
 // If the user gives a length in samples, the recipe's length in iterations is dropped.
@@ -64,6 +71,12 @@ Options TrainingLine::read(const std::vector<std::string>& more) const {
   return read_options_over(under, int(all.size()), all.data());
 }
 
+void check_size(const TrainingLine& line, i64 ranks) {
+  check(line.gpus == 0 || line.gpus == ranks,
+        "{} is asked for on {} GPUs, and the run has {} {}: start {} ranks, or leave @{} out", line.under.name,
+        line.gpus, ranks, ranks == 1 ? "rank" : "ranks", line.gpus, line.gpus);
+}
+
 TrainingLine read_training_line(int argc, const char* const* argv) {
   TrainingLine line;
   const std::vector<std::string> all(argv, argv + argc);
@@ -79,7 +92,7 @@ TrainingLine read_training_line(int argc, const char* const* argv) {
       line.words.push_back(all[i]);
     }
   }
-  if (named) take_recipe(recipe, line), settle_length(line), settle_layout(line);
+  if (named) take_recipe(recipe, line), settle_length(line), settle_layout(line), settle_size(line);
   return line;
 }
 

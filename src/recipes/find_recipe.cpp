@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/check.h"
 #include "base/escape.h"
@@ -29,6 +30,17 @@ std::vector<std::string> nearest(const std::string& name) {
   return names;
 }
 
+// The number after the @ of a name.
+i64 gpus_in(const std::string& name, const std::string& text) {
+  constexpr i64 kMost = 1 << 20;
+  i64 gpus = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, gpus);
+  check(code == std::errc() && stop == end && gpus >= 1 && gpus <= kMost,
+        "--recipe {}: after @ give the number of GPUs, 1 to {}", escape_controls(name), kMost);
+  return gpus;
+}
+
 }  // namespace
 
 std::vector<std::string> recipe_names() {
@@ -38,11 +50,16 @@ std::vector<std::string> recipe_names() {
 }
 
 Recipe find_recipe(const std::string& name) {
-  const size_t colon = name.find(':');
-  const std::string plain = name.substr(0, colon);
-  for (const RecipeText& t : texts_of_recipes())
-    if (t.name == plain)
-      return parse_recipe(t.text, "recipe " + plain, colon == name.npos ? "" : name.substr(colon + 1));
+  const size_t at = name.find('@');
+  const std::string task_too = name.substr(0, at);
+  const size_t colon = task_too.find(':');
+  const std::string plain = task_too.substr(0, colon);
+  for (const RecipeText& t : texts_of_recipes()) {
+    if (t.name != plain) continue;
+    Recipe recipe = parse_recipe(t.text, "recipe " + plain, colon == task_too.npos ? "" : task_too.substr(colon + 1));
+    if (at != name.npos) recipe.gpus = gpus_in(name, name.substr(at + 1));
+    return recipe;
+  }
   fail("--recipe {}: unknown recipe: the nearest are {} (`megalith recipes` lists all)", escape_controls(name),
        fmt::join(nearest(plain), ", "));
 }

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
+
 namespace megalith {
 
 struct Recipe {
@@ -15,6 +17,7 @@ struct Recipe {
   std::string tokens;              // in the published run, for readers: "15T"; empty: unknown
   bool verified = false;           // its model is compared with published values
   bool training_verified = false;  // and its schedule and batch
+  i64 gpus = 0;                    // of its name: "llama3-70b@256"; 0: any number
   std::vector<std::string> lacks;  // features that it needs and this program has not
   std::vector<std::string> tasks;  // other than pretraining
   std::vector<std::pair<std::string, std::vector<std::string>>> settings;  // by flags without dashes; a task's are last
@@ -26,7 +29,7 @@ struct Recipe {
 Recipe parse_recipe(std::string_view text, const std::string& place, const std::string& task = {});
 
 std::vector<std::string> recipe_names();
-// "NAME" or "NAME:TASK". Throws Error on an unknown one, with the names that are near.
+// "NAME", "NAME:TASK", "NAME@GPUS" or "NAME:TASK@GPUS". Throws Error on an unknown one, with the names that are near.
 Recipe find_recipe(const std::string& name);
 
 }  // namespace megalith

@@ -110,7 +110,8 @@ Options parse_options(int argc, const char* const* argv) {
 std::string options_help() {
   Options options;
   return "Flags have Megatron's names. Values in [] are the defaults; --config FILE.yaml reads flags from a file "
-         "first.\n--recipe NAME[:TASK] begins with a published run's settings (`megalith recipes` lists them), and "
+         "first.\n--recipe NAME[:TASK][@GPUS] begins with a published run's settings (`megalith recipes` lists them), "
+         "and "
          "--explain-config prints the source of each value.\n\n" +
          config::help_text(config::fields_of(options));
 }
@@ -121,7 +122,8 @@ std::string options_page() {
   const std::string page =
       "# Flags\n\nFlags have Megatron's names and meanings. [] has the default. `--config FILE.yaml` reads them "
       "from "
-      "a file (keys without the dashes); the command line overrides it. `--recipe NAME[:TASK]` of training commands "
+      "a file (keys without the dashes); the command line overrides it. `--recipe NAME[:TASK][@GPUS]` of training "
+      "commands "
       "begins with a published run's settings, and `--explain-config` prints the source of each value.\n\n" +
       config::help_markdown(config::fields_of(options)) + "\n" + compatibility_markdown() + "\n" +
       megatron_flags_markdown();

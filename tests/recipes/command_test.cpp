@@ -67,6 +67,17 @@ TEST(TrainingLine, LeavesTheLayoutToWhomGivesIt) {
   EXPECT_FALSE(chosen(line_of("pretrain-bert", "--recipe", "bert-base")));
 }
 
+TEST(TrainingLine, HoldsTheNumberOfGpusOfTheName) {
+  const TrainingLine line = line_of("pretrain-gpt", "--recipe", "llama3-70b@256");
+  EXPECT_EQ(line.gpus, 256);
+  EXPECT_FALSE(has(line.under.words, "--world-size=256"));
+  EXPECT_EQ(error_of([&] { check_size(line, 256); }), "");
+  const std::string told = error_of([&] { check_size(line, 1); });
+  EXPECT_NE(told.find("on 256 GPUs, and the run has 1 rank: start 256 ranks, or leave @256 out"), std::string::npos);
+  EXPECT_EQ(error_of([&] { check_size(line_of("pretrain-gpt", "--recipe", "llama3-70b"), 3); }), "");
+  EXPECT_EQ(line_of("pretrain-gpt", "--recipe", "llama3-70b@256", "--dry-run").read().parallel.world_size, 256);
+}
+
 TEST(TrainingLine, CountsInSamplesOrInIterations) {
   const TrainingLine line = line_of("pretrain-gpt", "--recipe", "gpt2-small", "--train-samples", "960");
   EXPECT_FALSE(line.read().given.has("train-iters"));

@@ -167,6 +167,18 @@ TEST(Recipes, UnknownOnesAreRefusedWithTheNearest) {
   EXPECT_NE(error_of([] { (void)find_recipe(""); }).find("unknown recipe"), std::string::npos);
 }
 
+TEST(Recipes, ANameMayHaveTheNumberOfGpus) {
+  EXPECT_EQ(find_recipe("llama3-70b@256").gpus, 256);
+  EXPECT_EQ(find_recipe("llama3-70b@256").name, "llama3-70b");
+  EXPECT_EQ(find_recipe("llama3.1-70b:continue@128").gpus, 128);
+  EXPECT_EQ(find_recipe("llama3.1-8b:sft@8").name, "llama3.1-8b:sft");
+  EXPECT_EQ(find_recipe("llama3.1-8b:sft").gpus, 0);
+  for (const char* wrong :
+       {"llama3-8b@", "llama3-8b@0", "llama3-8b@-8", "llama3-8b@8x", "llama3-8b@99999999999999999999"})
+    EXPECT_NE(error_of([&] { (void)find_recipe(wrong); }).find("after @ give the number of GPUs"), std::string::npos)
+        << wrong;
+}
+
 TEST(Recipes, ATaskTakesThePlaceOfSettings) {
   const Options o = options_of(find_recipe("llama3-8b:sft"));
   EXPECT_TRUE(o.data.sft);

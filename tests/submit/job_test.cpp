@@ -205,6 +205,21 @@ TEST_F(Slurm, TheCommandPrintsOrWritesTheJob) {
   EXPECT_NE(told("--slurm", "--out", "/nowhere/x", "--", "pretrain-gpt").find("can't be written"), std::string::npos);
 }
 
+TEST_F(Slurm, TheNameOfARecipeGivesTheNodes) {
+  const auto printed = [](auto... words) { return submitted("--slurm", "--dry-run", words...); };
+  EXPECT_NE(printed("--", "pretrain-gpt", "--recipe", "llama3-70b@256").find("--nodes=32"), std::string::npos);
+  EXPECT_NE(printed("--gpus-per-node", "4", "--", "pretrain-gpt", "--recipe=llama3.1-8b:sft@8").find("--nodes=2"),
+            std::string::npos);
+  EXPECT_NE(printed("--", "pretrain-gpt", "--recipe", "llama3-70b").find("--nodes=1"), std::string::npos);
+  const auto told = [](auto... words) { return error_of([&] { (void)submitted("--slurm", "--dry-run", words...); }); };
+  EXPECT_NE(told("--nodes", "4", "--", "pretrain-gpt", "--recipe", "llama3-70b@256")
+                .find("on 256 GPUs, and not on 4 nodes of 8: leave --nodes out, or @256"),
+            std::string::npos);
+  EXPECT_NE(told("--", "pretrain-gpt", "--recipe", "llama3-70b@12").find("--gpus-per-node that divides 12"),
+            std::string::npos);
+  EXPECT_NE(told("--", "pretrain-gpt", "--recipe", "lama3-70b").find("nearest are llama3"), std::string::npos);
+}
+
 // The command with the stand-ins alone in PATH.
 int sent(const std::string& path, std::vector<const char*> words) {
   const std::string before = std::getenv("PATH");
