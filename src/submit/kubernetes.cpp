@@ -10,6 +10,7 @@ namespace megalith {
 namespace {
 
 constexpr int kPort = 29500, kGraceSeconds = 300;
+constexpr std::string_view kNoMorePrivileges = "securityContext: {allowPrivilegeEscalation: false}";
 
 std::string indented(const std::string& text, int by) {
   std::string out;
@@ -56,21 +57,29 @@ std::string resources_of(const Job& job) {
   return fmt::format("resources:\n  limits: {{nvidia.com/gpu: {}}}\n", job.gpus_per_node);
 }
 
-std::string container(const Job& job, const std::string& name, const std::vector<std::string>& words, bool gpus) {
-  std::string out =
-      fmt::format("name: {}\nimage: {}\ncommand:\n{}", name, yaml_text(job.image), indented(list_of(words), 2));
-  if (gpus) out += resources_of(job);
-  out += "securityContext: {allowPrivilegeEscalation: false}\nvolumeMounts:\n" + indented(mounts_of(job), 2);
-  std::string item = indented(out, 4);
+// An item of a list, indented by two.
+std::string item_of(const std::string& text) {
+  std::string item = indented(text, 4);
   item[2] = '-';
   return item;
 }
 
-std::string pod_spec(const Job& job, const std::string& restart, const std::string& containers) {
+std::string container(const Job& job, const std::string& name, const std::vector<std::string>& words, bool gpus) {
+  std::string out =
+      fmt::format("name: {}\nimage: {}\ncommand:\n{}", name, yaml_text(job.image), indented(list_of(words), 2));
+  if (gpus) out += resources_of(job);
+  return item_of(fmt::format("{}{}\nvolumeMounts:\n{}", out, kNoMorePrivileges, indented(mounts_of(job), 2)));
+}
+
+std::string pod_settings() {
   return fmt::format(
-      "restartPolicy: {}\nterminationGracePeriodSeconds: {}\nsecurityContext: {{runAsNonRoot: true, runAsUser: 1000, "
-      "fsGroup: 1000}}\ncontainers:\n{}volumes:\n{}",
-      restart, kGraceSeconds, containers, indented(volumes_of(job), 2));
+      "terminationGracePeriodSeconds: {}\nsecurityContext: {{runAsNonRoot: true, runAsUser: 1000, fsGroup: 1000}}\n",
+      kGraceSeconds);
+}
+
+std::string pod_spec(const Job& job, const std::string& restart, const std::string& containers) {
+  return fmt::format("restartPolicy: {}\n{}containers:\n{}volumes:\n{}", restart, pod_settings(), containers,
+                     indented(volumes_of(job), 2));
 }
 
 std::string pod_template(const std::string& spec) { return "template:\n  spec:\n" + indented(spec, 4); }
@@ -96,7 +105,7 @@ std::string pytorch_job(const Job& job) {
   return head(job, "kubeflow.org/v1", "PyTorchJob") + "  pytorchReplicaSpecs:\n" + indented(replicas, 4);
 }
 
-// The runtime brings pods, shared memory and the variables of the nodes.
+// The runtime brings pods and the variables of the nodes. Kubeflow Trainer has patches of it from 2.2 on.
 std::string train_job(const Job& job) {
   const std::string trainer = fmt::format(
       "image: {}\nnumNodes: {}\nnumProcPerNode: {}\ncommand:\n{}resourcesPerNode:\n  limits: "
@@ -105,9 +114,13 @@ std::string train_job(const Job& job) {
       indented(list_of(launch_words(job, {"--run-id", job.name})), 2), job.gpus_per_node);
   std::string out = head(job, "trainer.kubeflow.org/v1alpha1", "TrainJob") +
                     "  runtimeRef: {name: torch-distributed}\n  trainer:\n" + indented(trainer, 4);
-  const std::string spec = "volumes:\n" + indented(volumes_of(job), 2) +
-                           "containers:\n  - name: node\n    volumeMounts:\n" + indented(mounts_of(job), 6);
-  return out + "  podTemplateOverrides:\n    - targetJobs: [{name: node}]\n      spec:\n" + indented(spec, 8);
+  const std::string node =
+      fmt::format("name: node\n{}\nvolumeMounts:\n{}", kNoMorePrivileges, indented(mounts_of(job), 2));
+  const std::string spec =
+      pod_settings() + "containers:\n" + item_of(node) + "volumes:\n" + indented(volumes_of(job), 2);
+  const std::string batch = "name: node\ntemplate:\n  spec:\n" + indented(pod_template(spec), 4);
+  return out + "  runtimePatches:\n    - manager: megalith/submit\n      trainingRuntimeSpec:\n        template:\n" +
+         "          spec:\n            replicatedJobs:\n" + indented(item_of(batch), 12);
 }
 
 std::string job_set(const Job& job) {

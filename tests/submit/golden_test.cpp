@@ -62,6 +62,13 @@ TEST_F(JobFiles, PleaseYamllint) {
       << said;
 }
 
+TEST_F(JobFiles, FitTheSchemasOfTheirKinds) {
+  const std::string check = std::string(kSourceDir) + "/scripts/check-jobs";
+  const int status = run(shell_word(check) + " \"$HOME/.cache/megalith/crds\" *.yaml");
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << said;
+  EXPECT_EQ(status, 0) << said;
+}
+
 TEST_F(JobFiles, PleaseShellcheck) {
   if (run("command -v shellcheck") != 0) GTEST_SKIP() << "no shellcheck: scripts/install-deps shellcheck";
   // SC2016 tells of the $ in a word of the command, which stays as it is.

@@ -68,10 +68,14 @@ TEST(Jobs, TrainJobNamesItsRuntime) {
   EXPECT_EQ(trainer["numNodes"].as<int>(), 2);
   EXPECT_EQ(trainer["resourcesPerNode"]["limits"]["nvidia.com/gpu"].as<int>(), 4);
   EXPECT_EQ(trained(trainer), kCommand);
-  const YAML::Node pod = job["spec"]["podTemplateOverrides"][0];
-  EXPECT_EQ(pod["targetJobs"][0]["name"].Scalar(), "node");
-  EXPECT_EQ(pod["spec"]["containers"][0]["volumeMounts"][1]["mountPath"].Scalar(), "/data");
-  EXPECT_EQ(pod["spec"]["volumes"][0]["emptyDir"]["medium"].Scalar(), "Memory");
+  const YAML::Node runtime = job["spec"]["runtimePatches"][0]["trainingRuntimeSpec"];
+  const YAML::Node node = runtime["template"]["spec"]["replicatedJobs"][0];
+  EXPECT_EQ(node["name"].Scalar(), "node");
+  const YAML::Node pod = node["template"]["spec"]["template"]["spec"];
+  EXPECT_EQ(pod["containers"][0]["volumeMounts"][1]["mountPath"].Scalar(), "/data");
+  EXPECT_EQ(pod["volumes"][0]["emptyDir"]["medium"].Scalar(), "Memory");
+  EXPECT_TRUE(pod["securityContext"]["runAsNonRoot"].as<bool>());
+  EXPECT_GT(pod["terminationGracePeriodSeconds"].as<int>(), 0);
 }
 
 TEST(Jobs, JobSetHasAPodForEachNode) {
