@@ -8,12 +8,13 @@
 
 namespace megalith {
 
-// `where`: name of the text, for messages. Error, one line, on an unknown or missing key, and on an invalid value.
-DeviceFacts parse_facts(const std::string& text, const std::string& where);
+// `where`: name of the text, for messages. depth: the number of files that led here by `like`. Error, one line, on an
+// unknown or missing key, and on an invalid value.
+DeviceFacts parse_facts(const std::string& text, const std::string& where, int depth = 0);
 std::string print_facts(const DeviceFacts& facts);
 
 // Reads a built-in file, by short name ("h100") or full name ("h100-sxm"), or a file by path.
-DeviceFacts find_facts(const std::string& name_or_path);
+DeviceFacts find_facts(const std::string& name_or_path, int depth = 0);
 bool names_facts(const std::string& name_or_path);
 // The built-in facts of a device with this driver name.
 std::optional<DeviceFacts> facts_of_device(const std::string& device);

@@ -40,12 +40,12 @@ std::vector<std::string> names_of_facts() {
 
 bool names_facts(const std::string& name) { return is_path(name) || !ours(name).empty(); }
 
-DeviceFacts find_facts(const std::string& name) {
-  if (is_path(name)) return parse_facts(read_file(name), name);
+DeviceFacts find_facts(const std::string& name, int depth) {
+  if (is_path(name)) return parse_facts(read_file(name), name, depth);
   const std::vector<NamedText> found = ours(name);
   check(!found.empty(), "device {}: there are facts of {}: name one of them, or a file of facts (*.yaml)", name,
         fmt::join(names_of_facts(), ", "));
-  return parse_facts(std::string(found[0].text), std::string(found[0].name));
+  return parse_facts(std::string(found[0].text), std::string(found[0].name), depth);
 }
 
 std::optional<DeviceFacts> facts_of_device(const std::string& device) {

@@ -16,7 +16,8 @@ class Section {
  public:
   Section(const YAML::Node& map, std::string where, std::string prefix = {}, bool optional = false)
       : map_(map), where_(std::move(where)), prefix_(std::move(prefix)), optional_(optional) {
-    check(map.IsMap(), "hardware file {}: {} must be keys with values", where_, prefix_.empty() ? "it" : prefix_);
+    check(map.IsMap(), "hardware file {}: {} must be keys with values", where_,
+          prefix_.empty() ? "it" : prefix_.substr(0, prefix_.size() - 1));
   }
 
   YAML::Node find(const std::string& key) {
@@ -55,6 +56,12 @@ class Section {
     check(to > 0 && std::isfinite(double(to)), "hardware file {}: {}{} is {}: want more than 0", where_, prefix_, key,
           to);
   }
+  template <class T>
+  void at_least(double least, const std::string& key, T& to, bool needed = true) {
+    needed ? read(key, to) : maybe(key, to);
+    check(to >= least && std::isfinite(double(to)), "hardware file {}: {}{} is {}: want {} or more", where_, prefix_,
+          key, to, least);
+  }
   void curve(const std::string& key, BandwidthCurve& to) {
     const YAML::Node list = find(key);
     if (!list) return;
@@ -64,18 +71,26 @@ class Section {
             key);
       to.push_back({as<double>(point[0], key), as<double>(point[1], key)});
       const bool rises = to.size() == 1 || to[to.size() - 2].first < to.back().first;
-      check(rises && to.back().first > 0 && to.back().second > 0,
+      const auto [x, y] = to.back();
+      check(rises && x > 0 && y > 0 && std::isfinite(x) && std::isfinite(y),
             "hardware file {}: {}{}: the first numbers of its pairs must rise, all be above 0", where_, prefix_, key);
     }
   }
   bool has(const std::string& key) { return bool(find(key)); }
   Section section(const std::string& key) { return {need(key), where_, key + ".", optional_}; }
   void done() const {
-    for (const auto& item : map_)
-      check(asked_.contains(item.first.as<std::string>("")), "hardware file {}: {}{} is no known key: take it out",
-            where_, prefix_, item.first.as<std::string>("?"));
+    std::set<std::string> seen;
+    for (const std::string& key : keys()) {
+      check(asked_.contains(key), "hardware file {}: {}{} is no known key: take it out", where_, prefix_, key);
+      check(seen.insert(key).second, "hardware file {}: {}{} is there twice: take one out", where_, prefix_, key);
+    }
   }
   const std::string& where() const { return where_; }
+  std::vector<std::string> keys() const {
+    std::vector<std::string> out;
+    for (const auto& item : map_) out.push_back(item.first.as<std::string>(""));
+    return out;
+  }
 
  private:
   YAML::Node map_;
@@ -87,8 +102,7 @@ class Section {
 void read_links(Section& s, DeviceFacts& f) {
   const auto link = [](Section& of, LinkFacts& l) {
     of.positive("gbps", l.gbps), of.positive("latency_us", l.latency_us), of.curve("busbw", l.busbw);
-    of.maybe("hop_us", l.hop_us);
-    check(l.hop_us >= 0, "hardware file {}: a hop_us is {}: want 0 or more", of.where(), l.hop_us);
+    of.at_least(0, "hop_us", l.hop_us, false);
     of.done();
   };
   if (s.has("node")) {
@@ -102,7 +116,7 @@ void read_links(Section& s, DeviceFacts& f) {
   }
   if (s.has("host")) {
     Section host = s.section("host");
-    host.positive("pcie_gbps", f.pcie_gbps), host.maybe("memory_bytes", f.host_bytes);
+    host.positive("pcie_gbps", f.pcie_gbps), host.at_least(0, "memory_bytes", f.host_bytes, false);
     host.done();
   }
 }
@@ -187,24 +201,33 @@ void read_workspaces(Section& file, const std::string& key, std::map<std::string
   }
 }
 
-DeviceFacts read(Section& s) {
+void read_peaks(Section& s, DeviceFacts& f) {
+  if (!s.has("peak_tflops")) return;
+  f.peak_tflops.clear();
+  Section peaks = s.section("peak_tflops");
+  for (const std::string& dtype : peaks.keys()) peaks.positive(dtype, f.peak_tflops[dtype]);
+}
+
+constexpr int kDeepest = 8;  // files that name one another by `like`
+
+DeviceFacts read(Section& s, int depth) {
   DeviceFacts f;
   std::string like;
   s.maybe("like", like);
-  const DeviceFacts other = like.empty() ? DeviceFacts{} : find_facts(like);
+  check(depth < kDeepest, "hardware file {}: like leads through {} files, or back to itself: name another file",
+        s.where(), kDeepest);
+  const DeviceFacts other = like.empty() ? DeviceFacts{} : find_facts(like, depth + 1);
   if (!like.empty()) f = other, s.keeps_others();
   s.read("name", f.name), s.read("device", f.device), s.read("measured", f.measured), s.read("recorded", f.recorded);
-  s.positive("memory_bytes", f.memory_bytes), s.read("reserved_bytes", f.reserved_bytes);
-  s.maybe("nccl_bytes", f.nccl_bytes), s.maybe("nccl_bytes_each", f.nccl_bytes_each);
-  s.read("sms", f.sms), s.read("shared_memory", f.shared_memory), s.read("capability", f.capability);
-  if (s.has("peak_tflops")) f.peak_tflops.clear();
-  for (const auto& item : s.find("peak_tflops"))
-    f.peak_tflops[item.first.Scalar()] = s.as<double>(item.second, "peak_tflops");
-  s.positive("hbm_gbps", f.hbm_gbps), s.read("launch_us", f.launch_us);
-  s.positive("together", f.together), s.maybe("overlap_slowdown", f.overlap_slowdown);
+  s.positive("memory_bytes", f.memory_bytes), s.at_least(0, "reserved_bytes", f.reserved_bytes);
+  s.at_least(0, "nccl_bytes", f.nccl_bytes, false), s.at_least(0, "nccl_bytes_each", f.nccl_bytes_each, false);
+  s.at_least(0, "sms", f.sms), s.at_least(0, "shared_memory", f.shared_memory);
+  s.at_least(0, "capability", f.capability);
+  read_peaks(s, f);
+  s.positive("hbm_gbps", f.hbm_gbps), s.at_least(0, "launch_us", f.launch_us);
+  s.positive("together", f.together), s.at_least(1, "overlap_slowdown", f.overlap_slowdown, false);
   s.curve("memory_curve", f.memory_curve);
-  s.maybe("watts", f.watts);
-  check(f.watts >= 0, "hardware file {}: watts is {}: want 0 or more", s.where(), f.watts);
+  s.at_least(0, "watts", f.watts, false);
   read_links(s, f), read_transfers(s, f), read_beside(s, f);
   if (!like.empty()) scale(f, other);
   read_kernels(s, "matmul", {"m", "n", "k"}, "tflops", 1e12, f.products);
@@ -218,7 +241,7 @@ DeviceFacts read(Section& s) {
 
 }  // namespace
 
-DeviceFacts parse_facts(const std::string& text, const std::string& where) {
+DeviceFacts parse_facts(const std::string& text, const std::string& where, int depth) {
   YAML::Node root;
   try {
     root = YAML::Load(text);
@@ -226,7 +249,7 @@ DeviceFacts parse_facts(const std::string& text, const std::string& where) {
     fail("hardware file {}: not YAML: {}", where, e.what());
   }
   Section s(root, where);
-  return read(s);
+  return read(s, depth);
 }
 
 }  // namespace megalith

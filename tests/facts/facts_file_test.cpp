@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "tests/error_of.h"
 
 namespace megalith {
@@ -65,8 +68,28 @@ TEST(FactsFile, mistakes_are_told_in_a_line) {
             "hardware file f.yaml: hbm_gbps can't be 'fast': give it another value");
   EXPECT_EQ(error_of([] { parse_facts(with("[1e+08, 0.9]", "[1e+04, 0.9]"), "f.yaml"); }),
             "hardware file f.yaml: memory_curve: the first numbers of its pairs must rise, all be above 0");
+  const auto told = [](const std::string& from, const std::string& to) {
+    return error_of([&] { parse_facts(with(from, to), "f.yaml"); });
+  };
+  EXPECT_EQ(told("overlap_slowdown: 1.07", "overlap_slowdown: .nan"),
+            "hardware file f.yaml: overlap_slowdown is nan: want 1 or more");
+  EXPECT_EQ(told("launch_us: 2.5", "launch_us: -1"), "hardware file f.yaml: launch_us is -1: want 0 or more");
+  EXPECT_EQ(told("launch_us: 2.5", "launch_us: .inf"), "hardware file f.yaml: launch_us is inf: want 0 or more");
+  EXPECT_EQ(told("{bf16: 989}", "{bf16: .nan}"), "hardware file f.yaml: peak_tflops.bf16 is nan: want more than 0");
+  EXPECT_EQ(told("{bf16: 989}", "[989]"), "hardware file f.yaml: peak_tflops must be keys with values");
+  EXPECT_EQ(told("[1e+08, 0.9]", "[1e+08, .inf]"),
+            "hardware file f.yaml: memory_curve: the first numbers of its pairs must rise, all be above 0");
+  EXPECT_EQ(told("sms: 132", "sms: 132\nsms: 66"), "hardware file f.yaml: sms is there twice: take one out");
   EXPECT_NE(error_of([] { parse_facts("a: [", "f.yaml"); }), "");
   EXPECT_NE(error_of([] { parse_facts("- 1", "f.yaml"); }), "");
+}
+
+TEST(FactsFile, a_file_that_is_like_itself_is_a_mistake) {
+  const std::string path = testing::TempDir() + "itself.yaml";
+  std::ofstream(path) << "like: " << path << "\nname: itself\n";
+  EXPECT_EQ(error_of([&] { find_facts(path); }),
+            "hardware file " + path + ": like leads through 8 files, or back to itself: name another file");
+  std::filesystem::remove(path);
 }
 
 TEST(FactsFile, the_programs_own_are_found_by_name) {
