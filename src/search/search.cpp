@@ -35,7 +35,7 @@ class Run {
 
   Outcome all() {
     pick(choices(false, out_.reasons));
-    if (out_.best.empty() && !out_.misses.empty() && !base_.offload.on) pick(choices(true, ignored_));
+    if (lacks_memory() && !base_.offload.on) pick(choices(true, ignored_));
     std::ranges::sort(out_.misses, {}, &Miss::bytes);
     if (out_.misses.size() > kMisses) out_.misses.resize(kMisses);
     // Layouts that a bound excluded were not checked by the rules.
@@ -58,6 +58,12 @@ class Run {
     Estimate estimate;
     bool refined = false;
   };
+
+  // Activations in host memory may help if nothing fits, or if the best layout recomputes.
+  bool lacks_memory() const {
+    if (out_.best.empty()) return !out_.misses.empty();
+    return out_.best[0].choice.recompute != Recompute::none;
+  }
 
   // Each layout once. A balanced layout with equal stages is the same as the equal one.
   std::vector<Choice> choices(bool offload, Reasons& reasons) const {

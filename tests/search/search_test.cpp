@@ -177,6 +177,24 @@ TEST(Search, what_nothing_can_hold_is_told_with_the_nearest_misses) {
   EXPECT_GT(found.reasons.at("memory").count, 0);
 }
 
+// GPT-3 on 128 GPUs: recomputation fits, but activations in host memory are faster.
+TEST(Search, activations_go_to_the_host_where_only_recomputation_fits) {
+  const std::string flags =
+      "--bf16 --num-layers 96 --hidden-size 12288 --num-attention-heads 96 --seq-length 2048 --vocab-size 51200 "
+      "--global-batch-size 256 --tp-comm-overlap --tensor-model-parallel-size 4 --pipeline-model-parallel-size 8 "
+      "--context-parallel-size 1 --num-virtual-stages-per-pipeline-rank 12 --micro-batch-size 1 "
+      "--pipeline-schedule 1f1b ";
+  const DeviceFacts device = find_facts("h100");
+  const auto best = [&](const std::string& more) {
+    Searcher searcher(base_of(flags + more), device);
+    return searcher.run({.gpus = 128, .top = 1}).best;
+  };
+  const std::vector<Found> free = best(""), recomputing = best("--recompute-granularity full ");
+  ASSERT_FALSE(free.empty() || recomputing.empty());
+  EXPECT_TRUE(free[0].choice.offload);
+  EXPECT_LT(free[0].price.time.seconds, 0.9 * recomputing[0].price.time.seconds);
+}
+
 TEST(Search, a_rule_that_every_layout_breaks_is_a_mistake_of_the_flags) {
   Searcher searcher(base_of(std::string(kSmall) + "--group-query-attention --num-query-groups 3"), small_device(80));
   const Outcome found = searcher.run({.gpus = 2});
