@@ -21,6 +21,8 @@ namespace {
 using sim::KernelKind;
 using Clock = std::chrono::steady_clock;
 
+constexpr int kTurns = 7;  // of a CPU's instructions and steps
+
 std::string today() {
   const std::time_t t = std::time(nullptr);
   char text[32];
@@ -41,7 +43,7 @@ class Recorder {
   void time(const TimedCase& model, double warm = 1.0, double measured = 0.4) {
     TimedStep timed(model, backend_);
     ranks_.barrier();
-    StepTimes t = timed.measure(gpu_ ? warm : 0.0, gpu_ ? measured : 0.4);
+    StepTimes t = gpu_ ? timed.measure(warm, measured) : timed.measure_in_turns(kTurns);
     t.step = largest_of(ranks_, t.step);
     const Program& p = timed.program();
     for (size_t i = 0; i < p.instructions.size(); ++i) {
@@ -126,7 +128,8 @@ static double together_by(const DeviceFacts& facts, const Backend& backend, Rank
   for (const Instruction& in : step_of_model.program().instructions)
     sum += clock.seconds(step_of_model.plan(), step_of_model.program(), in).total();
   ranks.barrier();
-  const double mine = step_of_model.measure(gpu ? 3.0 : 0.0, gpu ? 2.0 : 0.4).step, step = largest_of(ranks, mine);
+  const double mine = (gpu ? step_of_model.measure(3, 2) : step_of_model.measure_in_turns(kTurns)).step;
+  const double step = largest_of(ranks, mine);
   log::say("{}: {:.3f} ms by the kernels' facts, {:.3f} ms on the slowest rank, {:.3f} ms here", model.name(),
            sum * 1e3, step * 1e3, mine * 1e3);
   return step / sum;

@@ -53,6 +53,7 @@ TransferFact time_sends(const Backend& backend, Ranks& ranks, const LinkTrialSiz
   backend.connect(plan, coord, links);
   const auto interpreter = backend.make_interpreter(plan, coord);
   TransferFact f{"send", 2, true, {}};
+  const bool gpu = backend.host_bytes().has_value();
   for (const i64 bytes : sizes.bytes) {
     const Leaf& leaf = plan.leaf(fmt::format("{}", bytes));
     std::vector<double> seen;
@@ -66,7 +67,7 @@ TransferFact time_sends(const Backend& backend, Ranks& ranks, const LinkTrialSiz
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
       if (look >= 0) seen.push_back(takes_part ? took.count() / times_of(bytes) : 0);
     }
-    f.busbw.push_back({double(bytes), double(bytes) / std::max(largest_of(ranks, median(seen)), 1e-9) / 1e9});
+    f.busbw.push_back({double(bytes), double(bytes) / std::max(largest_of(ranks, typical(seen, gpu)), 1e-9) / 1e9});
   }
   return f;
 }
@@ -87,7 +88,7 @@ LinkTrialSizes link_trial_sizes(bool gpu) {
             .product = 128,
             .sequence = 128,
             .elements = kMiB / 2,
-            .looks = 3};
+            .looks = 5};
   return {.bytes = {64 * kKiB, 512 * kKiB, 4 * kMiB, 16 * kMiB, 64 * kMiB, 256 * kMiB, 512 * kMiB},
           .beside = 256 * kMiB,
           .product = 4096,

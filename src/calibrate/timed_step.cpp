@@ -23,6 +23,8 @@ double median(std::vector<double> x) {
   return x[x.size() / 2];
 }
 
+double typical(const std::vector<double>& x, bool gpu) { return gpu ? median(x) : std::ranges::min(x); }
+
 double StepTimes::all() const { return std::accumulate(each.begin(), each.end(), 0.0); }
 
 TimedCase timed(const ModelCase& m) { return {m.name(), m.spec(), m.seq, m.batch, m.vocab}; }
@@ -64,6 +66,18 @@ double TimedStep::seconds_of(i64 steps) {
   for (i64 i = 0; i < steps; ++i) step();
   wait();
   return (now() - began) / double(steps);
+}
+
+StepTimes TimedStep::measure_in_turns(int turns) {
+  StepTimes out;
+  for (int turn = 0; turn < turns; ++turn) {
+    const std::vector<double> times = interpreter_->time_instructions(program_);
+    const double step = seconds_of(1);
+    if (turn == 0) out.each = times, out.step = step;
+    out.step = std::min(out.step, step);
+    for (size_t i = 0; i < times.size(); ++i) out.each[i] = std::min(out.each[i], times[i]);
+  }
+  return out;
 }
 
 StepTimes TimedStep::measure(double warm, double measured) {

@@ -23,12 +23,17 @@ struct StepTimes {
 };
 
 double median(std::vector<double> x);
+// Of measured seconds: a GPU's median. Other programs only add time to a CPU's, so the least counts there.
+double typical(const std::vector<double>& x, bool gpu);
 
 class TimedStep {
  public:
   TimedStep(TimedCase model, const Backend& backend);
   // First runs steps for `warm` seconds, so that the device has its clocks under load.
   StepTimes measure(double warm, double measured = 0.4);  // seconds per step, of consecutive steps
+  // For CPUs: the least time of each instruction, and of a step. They take turns, so a program that runs for a while
+  // slows both.
+  StepTimes measure_in_turns(int turns);
 
   const Plan& plan() const { return step_.plan; }
   const Program& program() const { return step_.plan.programs[size_t(program_)]; }

@@ -67,7 +67,8 @@ Graph trial_graph(const Mesh& mesh, const Moved& moved, Kernel kernel, int kerne
   return g;
 }
 
-Trial::Trial(const Backend& backend, Ranks& ranks, const Mesh& mesh, const std::vector<Graph>& graphs) : ranks_(ranks) {
+Trial::Trial(const Backend& backend, Ranks& ranks, const Mesh& mesh, const std::vector<Graph>& graphs)
+    : ranks_(ranks), gpu_(backend.host_bytes().has_value()) {
   std::vector<ProgramSpec> programs;
   for (const Graph& g : graphs) programs.push_back({fmt::format("{}", programs.size()), &g, {Phase::forward}});
   plan_ = plan_memory(mesh, programs, [&](const Graph& g, const Node& n) { return backend.workspace_bytes(g, n); });
@@ -92,7 +93,7 @@ std::vector<double> Trial::seconds(int looks, int warm) {
       if (look >= 0) seen[p].push_back(s);
     }
   std::vector<double> out;
-  for (const std::vector<double>& s : seen) out.push_back(largest_of(ranks_, median(s)));
+  for (const std::vector<double>& s : seen) out.push_back(largest_of(ranks_, typical(s, gpu_)));
   return out;
 }
 

@@ -26,11 +26,12 @@ Graph trial_graph(const Mesh& mesh, const Moved& moved, Kernel kernel, int kerne
 class Trial {
  public:
   Trial(const Backend& backend, Ranks& ranks, const Mesh& mesh, const std::vector<Graph>& graphs);
-  // Seconds of one run of each program, in turns: the median of `looks`, on the slowest rank.
+  // Seconds of one run of each program, in turns: the typical one of `looks`, on the slowest rank.
   std::vector<double> seconds(int looks, int warm);
 
  private:
   Ranks& ranks_;
+  bool gpu_;
   Plan plan_;
   std::unique_ptr<Interpreter> interpreter_;
 };
