@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/parse_count.h"
+#include "comm/stack_signal.h"
 
 namespace megalith {
 
@@ -24,6 +25,10 @@ static void tell_agent(int fd, std::string_view text) {
 void LaunchLine::joined() const { tell_agent(fd_, "joined"); }
 void LaunchLine::did(i64 iteration) const { tell_agent(fd_, fmt::format("did {}", iteration)); }
 void LaunchLine::at(u64 words, const std::string& what) const { tell_agent(fd_, fmt::format("at {} {}", words, what)); }
+
+void LaunchLine::answers_stack_signal() const {
+  if (is_there()) answer_stack_signal(fd_);
+}
 
 void LaunchLine::settling() const { tell_agent(fd_, "settling"); }
 void LaunchLine::settled() const { tell_agent(fd_, "settled"); }

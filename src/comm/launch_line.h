@@ -17,6 +17,7 @@ class LaunchLine {
   void did(i64 iteration) const;
   // Its current activity. `words` increases with each report, also of the same activity.
   void at(u64 words, const std::string& what) const;
+  void answers_stack_signal() const;  // from now on (comm/stack_signal.h)
   // Pinning of memory starts, which may delay steps; and it has ended.
   void settling() const;
   void settled() const;

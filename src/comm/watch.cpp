@@ -104,7 +104,7 @@ void Watch::stop() {
 void Watch::run() {
   sigset_t all;
   sigfillset(&all);
-  for (const int s : {SIGTERM, SIGINT}) sigdelset(&all, s);
+  for (const int s : {SIGTERM, SIGINT, SIGQUIT}) sigdelset(&all, s);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   try {
     OwnClock clock;

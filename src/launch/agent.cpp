@@ -108,10 +108,12 @@ class Agent {
 
   void take(const Order& order) {
     if (order.kind == Order::Kind::start) ranks_.start(order);
-    if (order.kind == Order::Kind::stop && order.is_hang)
-      for (const std::string& line : ranks_.whereabouts()) say_line(line);
+    const bool hangs = order.kind == Order::Kind::stop && order.is_hang;
+    if (hangs) ranks_.collect_stacks();
     if (order.kind == Order::Kind::stop && order.leaves) ranks_.tell(SIGTERM);
     if (order.kind == Order::Kind::stop) ranks_.stop(order.grace, now()), ranks_.move_on(now());
+    if (hangs)  // after the ranks are killed, as names of functions take time
+      for (const std::string& line : ranks_.whereabouts()) say_line(line);
     if (order.kind == Order::Kind::finish) code_ = order.code;
   }
 

@@ -124,6 +124,7 @@ bool NodeRanks::hear(Rank& r) {
     if (message == "ready") r.is_ready = true;
     if (message == "settling" || message == "settled") r.is_settling = message == "settling";
     if (message.starts_with("did ")) std::from_chars(text + 4, text + n, r.iteration);
+    if (message.starts_with("stack ")) r.stacks.take(message.substr(6));
     if (message.starts_with("at ")) {
       const u64 before = r.words;
       const char* end = std::from_chars(text + 3, text + n, r.words).ptr + 1;
@@ -217,15 +218,6 @@ void NodeRanks::bring_down(Rank& r) {
 void NodeRanks::kill_all() {
   end_standby();
   for (Rank& r : running_) bring_down(r);
-}
-
-std::vector<std::string> NodeRanks::whereabouts() const {
-  std::vector<std::string> lines;
-  for (const Rank& r : running_)
-    lines.push_back(fmt::format("rank {} (pid {} on {}) hangs{}{}", r.rank, r.child.pid, host_,
-                                r.iteration < 0 ? "" : fmt::format(" after iteration {}", r.iteration),
-                                r.at.empty() ? "" : fmt::format(" at \"{}\"", r.at)));
-  return lines;
 }
 
 void NodeRanks::tell(int signal) {

@@ -13,6 +13,7 @@
 #include "launch/rank_output.h"
 #include "launch/slot_server.h"
 #include "launch/snapshot_memory.h"
+#include "launch/thread_stacks.h"
 
 namespace megalith::launch {
 
@@ -30,7 +31,8 @@ class NodeRanks {
   void kill_all();
   void keep_no_standby();                                 // from now on: nothing starts again
   void give_back_snapshots() { snapshots_.give_back(); }  // after kill_all()
-  std::vector<std::string> whereabouts() const;           // a line for each rank
+  void collect_stacks();                                  // of hung ranks, before stop()
+  std::vector<std::string> whereabouts() const;           // for each rank a line and the stacks of its threads
 
   bool is_stopping() const { return kill_all_.has_value() && !running_.empty(); }
   bool is_empty() const { return running_.empty() && standby_.empty() && leaving_.empty(); }
@@ -42,6 +44,7 @@ class NodeRanks {
     i64 generation = 0, iteration = -1;
     u64 words = 0;     // counter from LaunchLine::at
     std::string at{};  // its last reported activity
+    ThreadStacks stacks{};
     Child child;
     RankOutput out, err;
     bool has_joined = false, is_brought_down = false;
