@@ -68,7 +68,7 @@ class Memory : public Workshop, public ::testing::WithParamInterface<MemoryCase>
     return "pretrain-gpt --tokenizer-type ByteTokenizer --split 80,10,10 --data-path " + data() + " " + base;
   }
   // Compares with the median of three runs if the first one is too far away. The kernel counts a process's pages on
-  // each CPU and adds them late, so a single figure also depends on the load of the machine.
+  // each CPU, and adds the counts late. So a single figure also depends on the load of the machine.
   void check(const std::string& save, const std::string& load, const std::string& more) {
     const std::string plan = must(line(save, load, more + " --dry-run")).out;
     const double said = last_number(plan, "\n  total "), pages = last_number(plan, "\n  pages of the data ");
