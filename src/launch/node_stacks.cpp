@@ -7,7 +7,7 @@
 namespace megalith::launch {
 
 void NodeRanks::collect_stacks() {
-  constexpr double kLongest = 0.1;  // all restarts wait for it
+  constexpr double kLongest = 0.25;  // the restart waits for it
   const double until = steady_seconds() + kLongest;
   for (Rank& r : running_) r.stacks.ask(r.child.pid);
   for (bool has_all = false; !has_all && steady_seconds() < until;) {

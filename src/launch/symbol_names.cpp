@@ -4,6 +4,9 @@
 #include <elf.h>
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -82,25 +85,37 @@ std::string ElfSymbols::at(u64 offset) const {
   return {};
 }
 
-// Lines of maps: "begin-end rights offset device inode path".
-std::string SymbolNames::of(u64 address, const std::string& maps) {
+// Lines: "begin-end rights offset device inode path". The kernel sorts them.
+MappedFiles::MappedFiles(const std::string& maps) {
   std::istringstream lines(maps);
   for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    u64 begin = 0, end = 0, offset = 0;
-    char dash = 0;
-    std::string rights, device, inode, path;
-    words >> std::hex >> begin >> dash >> end >> rights >> offset >> device >> inode >> path;
-    if (address < begin || address >= end) continue;
-    if (!path.starts_with('/')) break;
-    // The address is after the call, which may be the function's last instruction.
-    const std::string name = files_.try_emplace(path, path).first->second.at(address - begin + offset - 1);
-    const std::string file = path.substr(path.rfind('/') + 1);
-    const bool is_library = file.find(".so") != std::string::npos;
-    if (!name.empty()) return is_library ? fmt::format("{} in {}", name, file) : name;
-    return fmt::format("0x{:x} in {}", address - begin + offset, file);
+    Range r;
+    int path = 0;
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &r.begin, &r.end, &r.offset,
+                    &path) < 3 ||
+        path == 0 || line.compare(size_t(path), 1, "/") != 0)
+      continue;
+    r.path = line.substr(size_t(path));
+    ranges_.push_back(std::move(r));
   }
-  return fmt::format("0x{:x}", address);
+}
+
+const MappedFiles::Range* MappedFiles::of(u64 address) const {
+  const auto after = std::ranges::upper_bound(ranges_, address, {}, &Range::begin);
+  if (after == ranges_.begin()) return nullptr;
+  const Range& r = *std::prev(after);
+  return address < r.end ? &r : nullptr;
+}
+
+std::string SymbolNames::of(u64 address, const MappedFiles& files) {
+  const MappedFiles::Range* r = files.of(address);
+  if (r == nullptr) return fmt::format("0x{:x}", address);
+  const u64 offset = address - r->begin + r->offset;
+  // The address is after the call, which may be the function's last instruction.
+  const std::string name = symbols_.try_emplace(r->path, r->path).first->second.at(offset - 1);
+  const std::string file = r->path.substr(r->path.rfind('/') + 1);
+  if (name.empty()) return fmt::format("0x{:x} in {}", offset, file);
+  return file.find(".so") != std::string::npos ? fmt::format("{} in {}", name, file) : name;
 }
 
 }  // namespace megalith::launch

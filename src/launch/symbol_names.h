@@ -29,13 +29,28 @@ class ElfSymbols {
   std::map<u64, Function> functions_;  // by address
 };
 
-// `maps`: the text of /proc/PID/maps.
-class SymbolNames {
+// The mapped files of a process.
+class MappedFiles {
  public:
-  std::string of(u64 address, const std::string& maps);  // "name", "name in library.so", or "0x1234 in library.so"
+  MappedFiles() = default;
+  explicit MappedFiles(const std::string& maps);  // the text of /proc/PID/maps; lines of another form do not count
+
+  struct Range {
+    u64 begin = 0, end = 0, offset = 0;  // addresses, and the offset of `begin` in the file
+    std::string path{};
+  };
+  const Range* of(u64 address) const;  // null: no file is there
 
  private:
-  std::map<std::string, ElfSymbols> files_;  // by path
+  std::vector<Range> ranges_;  // by address
+};
+
+class SymbolNames {
+ public:
+  std::string of(u64 address, const MappedFiles& files);  // "name", "name in library.so", or "0x1234 in library.so"
+
+ private:
+  std::map<std::string, ElfSymbols> symbols_;  // by path
 };
 
 }  // namespace megalith::launch

@@ -42,7 +42,7 @@ std::string ThreadStacks::file_of(pid_t thread, const char* name) const {
 void ThreadStacks::ask(pid_t process) {
   process_ = process;
   threads_.clear();
-  maps_ = text_at(fmt::format("/proc/{}/maps", process));
+  files_ = MappedFiles(text_at(fmt::format("/proc/{}/maps", process)));
   // Without a handler SIGQUIT would end the process.
   const bool answers = has_quit(text_at(fmt::format("/proc/{}/status", process)), "SigCgt:");
   std::error_code error;  // the process may end during the loop
@@ -101,7 +101,7 @@ std::vector<std::string> ThreadStacks::lines(SymbolNames& names) const {
   for (const Same& g : groups) {
     lines.push_back(fmt::format("thread{} {} ({}){}", g.ids.size() > 1 ? "s" : "", fmt::join(g.ids, ", "),
                                 g.thread->name, g.thread->rest.empty() ? "" : ": " + g.thread->rest));
-    for (const u64 frame : g.thread->frames) lines.push_back("  " + names.of(frame, maps_));
+    for (const u64 frame : g.thread->frames) lines.push_back("  " + names.of(frame, files_));
   }
   return lines;
 }

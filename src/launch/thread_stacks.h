@@ -31,7 +31,7 @@ class ThreadStacks {
   std::string file_of(pid_t thread, const char* name) const;
 
   pid_t process_ = 0;
-  std::string maps_;
+  MappedFiles files_;
   std::map<pid_t, Thread> threads_;
 };
 

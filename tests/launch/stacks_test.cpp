@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "launch/symbol_names.h"
 #include "launched_training.h"
 
@@ -10,31 +12,38 @@ namespace {
 
 class HungStacks : public LaunchedTraining {
  protected:
-  Ended run_with(const std::string& fault) {
-    return start({"--standalone", "--nproc-per-node", "2", "--snapshot-steps", "1", "--hang-seconds", "2"},
-                 pretrain("run", 5, "--inject-allowed"), {{"MEGALITH_INJECT", fault}})
-        .end();
+  // A thread that gets no core for 0.25 s does not answer. So on a loaded machine up to three runs may be needed.
+  void expect_in_a_run_with(const std::string& fault, bool (*shows)(const Ended& e)) {
+    std::string all;
+    for (int tries = 0; tries < 3; ++tries) {
+      const Ended e = start({"--standalone", "--nproc-per-node", "2", "--snapshot-steps", "1", "--hang-seconds", "2"},
+                            pretrain(fmt::format("run{}", tries), 5, "--inject-allowed"), {{"MEGALITH_INJECT", fault}})
+                          .end();
+      EXPECT_EQ(e.code, 0) << e.err;
+      EXPECT_EQ(e.lines_with(": restart 1 of 100").size(), 1u) << e.err;
+      if (shows(e)) return;
+      all += e.err;
+    }
+    ADD_FAILURE() << all;
   }
 };
 
 TEST_F(HungStacks, OfARankThatWaitsForever) {
-  const Ended e = run_with("hang@1:3");
-  EXPECT_EQ(e.code, 0) << e.err;
-  EXPECT_EQ(e.lines_with("rank 1:   ProcessFault::").size(), 1u) << e.err;  // the function that hangs
-  EXPECT_EQ(e.lines_with("rank 1:   main").size(), 1u) << e.err;            // down to the program's begin
-  EXPECT_GE(e.lines_with("rank 0:   ").size(), 4u) << e.err;                // those that wait for it
-  EXPECT_EQ(e.lines_with("rank 1:   Watch::run()").size(), 1u) << e.err;    // another thread
-  EXPECT_EQ(e.lines_with(": restart 1 of 100").size(), 1u) << e.err;
+  expect_in_a_run_with("hang@1:3", [](const Ended& e) {
+    return e.lines_with("rank 1:   ProcessFault::").size() == 1 &&  // the function that hangs
+           e.lines_with("rank 1:   main").size() == 1 &&            // down to the program's begin
+           e.lines_with("rank 0:   ").size() >= 4 &&                // those that wait for it
+           e.lines_with("rank 1:   Watch::run()").size() == 1;      // another thread
+  });
 }
 
 TEST_F(HungStacks, OfAStoppedRankAreWhatTheSystemKnows) {
-  const Ended e = run_with("stop@1:3");
-  EXPECT_EQ(e.code, 0) << e.err;
-  bool is_told = false;
-  for (const std::string& line : e.lines_with("rank 1: thread"))
-    is_told = is_told || line.find("no stack; state T (stopped)") != std::string::npos;
-  EXPECT_TRUE(is_told) << e.err;
-  EXPECT_EQ(e.lines_with("rank 0:   main").size(), 1u) << e.err;
+  expect_in_a_run_with("stop@1:3", [](const Ended& e) {
+    bool is_told = false;
+    for (const std::string& line : e.lines_with("rank 1: thread"))
+      is_told = is_told || line.find("no stack; state T (stopped)") != std::string::npos;
+    return is_told && e.lines_with("rank 0:   main").size() == 1;
+  });
 }
 
 TEST(SymbolNames, DamagedFilesHaveNoSymbols) {
@@ -45,7 +54,22 @@ TEST(SymbolNames, DamagedFilesHaveNoSymbols) {
     EXPECT_EQ(launch::ElfSymbols(base).at(0x100), "") << size;
   }
   EXPECT_EQ(launch::ElfSymbols("/nowhere").at(1), "");
-  EXPECT_EQ(launch::SymbolNames().of(0x1234, "1000-2000 r-xp 00000000 00:00 0 \n"), "0x1234");
+  EXPECT_EQ(launch::SymbolNames().of(0x1234, launch::MappedFiles("1000-2000 r-xp 00000000 00:00 0 \n")), "0x1234");
+}
+
+TEST(MappedFiles, AreFoundByAddress) {
+  const launch::MappedFiles files(
+      "1000-2000 r-xp 00000000 00:00 0 \n"
+      "3000-5000 r--p 00001000 08:01 77                         /lib/a name.so\n"
+      "damaged\n"
+      "5000-6000 r-xp 00003000 08:01 78 /lib/b.so\n"
+      "7000-8000 rw-p 00000000 00:00 0                          [stack]");
+  for (const u64 address : {0x0ul, 0x1800ul, 0x2ffful, 0x6000ul, 0x7800ul, ~0ul}) EXPECT_EQ(files.of(address), nullptr);
+  ASSERT_NE(files.of(0x4fff), nullptr);
+  EXPECT_EQ(files.of(0x4fff)->path, "/lib/a name.so");
+  EXPECT_EQ(files.of(0x3000)->offset, 0x1000u);
+  ASSERT_NE(files.of(0x5000), nullptr);
+  EXPECT_EQ(files.of(0x5000)->path, "/lib/b.so");
 }
 
 }  // namespace
