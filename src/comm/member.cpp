@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "base/check.h"
 
@@ -39,6 +40,15 @@ Member Member::self(int rank) {
 }
 
 std::string name_of(const Member& m) { return fmt::format("rank {} (pid {} on {})", m.rank, m.pid, m.host); }
+
+bool runs_near(const Member& m, const Member& self) {
+  if (m.processes != self.processes) return false;
+  std::string stat;
+  std::getline(std::ifstream(fmt::format("/proc/{}/stat", m.pid)), stat);
+  const size_t name_end = stat.rfind(") ");  // "PID (NAME) STATE ..."
+  return name_end != std::string::npos && name_end + 2 < stat.size() &&
+         std::string_view("RSDI").find(stat[name_end + 2]) != std::string_view::npos;
+}
 
 void kill_if_near(const Member& culprit, const Member& self) {
   if (culprit.processes == self.processes && culprit.pid > 1 && culprit.pid != self.pid)

@@ -21,6 +21,9 @@ struct Member {
 // "rank 3 (pid 4711 on node-a)"
 std::string name_of(const Member& m);
 
+// Whether the rank's process is on this host and is not stopped. If such a rank is silent, its threads wait for a core.
+bool runs_near(const Member& m, const Member& self);
+
 // Ends a stopped process that would stay forever, if it is on this host and can be reached.
 void kill_if_near(const Member& culprit, const Member& self);
 

@@ -57,7 +57,7 @@ class Ranks {
 
 struct JoinOptions {
   double timeout_seconds = 600;  // of a single wait (--distributed-timeout-minutes)
-  double silence_seconds = 3;    // seconds of silence after which a rank counts as dead
+  double silence_seconds = 3;    // seconds of silence after which a stopped or remote rank counts as dead
 };
 
 // Joins the run that the launcher describes. With one rank nothing is started, and no library is initialised. Error if

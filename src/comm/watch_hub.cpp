@@ -87,9 +87,10 @@ class Hub final : public Post {
     if (peer.has_said_farewell) return;
     if (peer.connection->is_closed())
       end({.rank = rank, .what = "disappeared (killed or crashed)"});
-    else if (now_ - peer.heard > place_.silence_seconds)
+    else if (const double silence = now_ - peer.heard;
+             silence > place_.silence_seconds && silence > longest_silence(place_, place_.members[size_t(rank)]))
       end({.rank = rank,
-           .what = fmt::format("has been silent for {:.1f} s (stopped, or cut off)", now_ - peer.heard),
+           .what = fmt::format("has been silent for {:.1f} s (stopped, or cut off)", silence),
            .is_stopped = true});
   }
 

@@ -1,5 +1,6 @@
 // The two sides of the watch, and what they say to each other. A frame's first character is its kind.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,13 @@ struct WatchPlace {
 };
 
 constexpr double kBeatSeconds = 0.5;
+
+// How long a rank may be silent. On a host with too many busy processes a rank may get no core for seconds.
+inline double longest_silence(const WatchPlace& place, const Member& m) {
+  constexpr double kWithoutACore = 20;
+  const Member& self = place.members[size_t(place.rank)];
+  return runs_near(m, self) ? std::max(kWithoutACore, place.silence_seconds) : place.silence_seconds;
+}
 
 std::unique_ptr<Post> make_hub(const WatchPlace& place, WatchMailbox& mailbox, Listener listener,
                                const std::string& token);

@@ -71,7 +71,9 @@ class Spoke final : public Post {
     // One that had missed beats when it went was stopped, and another rank has found out and killed it.
     const bool was_silent = now_ - heard_ > 3 * kBeatSeconds;
     if (hub_.is_closed() && !was_silent) say_hub("disappeared (killed or crashed)"), leave(code());
-    if (hub_.is_closed() || now_ - heard_ > place_.silence_seconds) end_silent_hub();
+    const double silence = now_ - heard_;
+    if (hub_.is_closed() || (silence > place_.silence_seconds && silence > longest_silence(place_, place_.members[0])))
+      end_silent_hub();
     if (told_wish_ == WatchMailbox::Wish::failed && now_ - asked_ > kPatience) finish(false);
     if (signal_ != 0 && now_ - signalled_ > kPatience) {
       write_end(fmt::format("{} was ended by {}{}", name_of(self()), signal_name(signal_), last_at(mailbox_.said())));

@@ -1,8 +1,13 @@
 // Ranks that are killed or stopped: the others end within 5 s, not with 0, and say which rank it was and what it was
 // at.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "launch.h"
@@ -88,6 +93,27 @@ TEST(Watch, AllStoppedForAWhileIsNoSilence) {
   EXPECT_TRUE(were_alive) << described(ran);
   EXPECT_EQ(ran.lines("silent").size(), 0u) << described(ran);
   EXPECT_EQ(ran.lines("rank 1 (").size(), 1u) << described(ran);
+}
+
+// A rank whose threads get no core is silent too. Its process is not stopped, so the others wait for it.
+TEST(Watch, ARankWithoutACoreMayBeSilentForLonger) {
+  for (const int silent : {0, 2}) {
+    bool were_alive = true;
+    const Act starve = [&](const std::map<int, pid_t>& ranks, pid_t) {
+      const pid_t pid = ranks.at(silent);
+      for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid)))
+        syscall(SYS_tgkill, pid, std::atoi(thread.path().filename().c_str()), SIGQUIT);
+      std::this_thread::sleep_for(std::chrono::seconds(8));
+      for (const auto& [rank, other] : ranks) were_alive = were_alive && kill(other, 0) == 0;
+    };
+    const Ran ran = run_by_environment({.size = 3, .words = {"go-on-drowsily"}}, starve);
+    EXPECT_TRUE(were_alive) << described(ran);
+    EXPECT_TRUE(ran.all_failed()) << described(ran);
+    EXPECT_TRUE(ran.is_all_gone) << described(ran);
+    EXPECT_GT(ran.seconds_after_act, 19) << described(ran);  // 20 s of silence
+    EXPECT_LT(ran.seconds_after_act, 40) << described(ran);
+    EXPECT_FALSE(ran.lines("has been silent for 20.").empty()) << described(ran);
+  }
 }
 
 }  // namespace

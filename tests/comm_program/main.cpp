@@ -1,6 +1,7 @@
 // A rank in the tests of tests/comm: comm-program MODE [number].
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -43,6 +44,13 @@ void go_on(Ranks& ranks) {
   while (true) ranks.barrier();
 }
 
+// As go_on(). SIGQUIT makes a thread sleep, as if it got no core.
+void sleep_long(int) { sleep(60); }
+void go_on_drowsily(Ranks& ranks) {
+  std::signal(SIGQUIT, sleep_long);
+  go_on(ranks);
+}
+
 // Rank `number` throws; the others wait for it.
 void throw_one(Ranks& ranks, i64 number) {
   const std::string what = "loading layer 7";
@@ -62,6 +70,7 @@ const std::map<std::string, Mode> kModes = {
     {"wrong-sizes", exchange_wrong_sizes},
     {"time", time_exchanges},
     {"go-on", [](Ranks& r, i64) { go_on(r); }},
+    {"go-on-drowsily", [](Ranks& r, i64) { go_on_drowsily(r); }},
     {"throw", throw_one},
     {"throw-all", [](Ranks&, i64) { fail("--lr -1 is negative"); }},
     {"leave",
