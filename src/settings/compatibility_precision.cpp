@@ -64,14 +64,6 @@ std::string unscaled(const Options& o) {
   return lines;
 }
 
-std::string half_on_the_cpu(const Options& o) {
-  const DeviceKind kind = o.train.device.kind();
-  const bool scaled = o.train.fp16 || (o.train.bf16 && o.optimizer.loss_scale != 0);
-  if (!scaled || kind == DeviceKind::cpu || kind == DeviceKind::automatic) return {};
-  return fmt::format("{} is not built for GPUs yet: give --bf16{}, or --device cpu",
-                     o.train.fp16 ? "--fp16" : "--loss-scale", o.train.fp16 ? "" : " alone");
-}
-
 std::string order_of_scales(const Options& o) {
   const OptimizerConfig& c = o.optimizer;
   if (!o.train.fp16 || c.loss_scale || c.initial_loss_scale >= c.min_loss_scale) return {};
@@ -86,7 +78,6 @@ std::vector<Rule> precision_rules() {
       {"loss scales are positive, the window and the hysteresis 1 at least", Topic::run, Action::refuse, loss_scales,
        true},
       {"fp16 or bf16, not both", Topic::run, Action::refuse, one_half_precision},
-      {"fp16 and a loss scale are for the CPU", Topic::run, Action::refuse, half_on_the_cpu},
       {"the first loss scale is not below the least", Topic::run, Action::refuse, order_of_scales},
       {"loss-scale comes with fp16 or bf16", Topic::run, Action::warn, unscaled},
       {"moments are kept in fp32 or bf16", Topic::run, Action::refuse, kept_moments},

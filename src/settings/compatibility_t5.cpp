@@ -76,12 +76,6 @@ std::string layers_of_both(const Options& o) {
   return {};
 }
 
-std::string relu_on_the_cpu(const Options& o) {
-  const DeviceKind kind = o.train.device.kind();
-  if (o.model.activation != Activation::relu || kind == DeviceKind::cpu || kind == DeviceKind::automatic) return {};
-  return "--activation relu has no CUDA kernel yet: give --device cpu";
-}
-
 std::string encoder_stages(const Options& o) {
   const i64 n = o.parallel.encoder_pipeline_model_parallel_size;
   if (n == 0) return {};
@@ -116,7 +110,6 @@ std::vector<Rule> encoder_decoder_rules() {
       {"a T5 has a decoder's length, within max-position-embeddings", Topic::model, Action::refuse, decoder_sizes},
       {"buckets of relative positions are enough for both sides", Topic::model, Action::refuse, buckets},
       {"a T5 has standard layers", Topic::model, Action::refuse, layers_of_both},
-      {"relu is computed on the CPU", Topic::model, Action::refuse, relu_on_the_cpu},
       {"an encoder's stages come with a T5", Topic::run, Action::refuse, encoder_stages},
       {"decoder-seq-length is a multiple of what splits it", Topic::run, Action::refuse, decoder_divides},
   };

@@ -65,18 +65,9 @@ bool changed(const PlannedStep& step, std::string_view pass) {
   return std::ranges::any_of(step.passes, [&](const PassReport& r) { return r.name == pass && r.changed; });
 }
 
-// The only check for missing f16 kernels of a device.
-void check_built(const StepSpec& spec, const Backend& backend) {
-  const bool half = spec.mode.precision.activations == DType::f16;
-  check(backend.has_f16() || (!half && !spec.loss_scaling),
-        "{} is not built for {} yet: add --device cpu, or train with --bf16{}", half ? "--fp16" : "--loss-scale",
-        backend.device_name(), half ? "" : " alone");
-}
-
 }  // namespace
 
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
-  check_built(spec, backend);
   const Workspace workspace = workspace_of(backend);
   std::set<std::string> passes_off = backend.passes_off();
   passes_off.insert(spec.passes_off.begin(), spec.passes_off.end());

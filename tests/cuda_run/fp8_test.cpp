@@ -23,14 +23,6 @@ class CudaFp8 : public testing::TestWithParam<const char*> {
   std::unique_ptr<Backend> gpu;
 };
 
-std::vector<double> numbers_of(const std::string& metrics, const std::string& key) {
-  std::vector<double> out;
-  const std::string mark = "\"" + key + "\":";
-  for (size_t at = metrics.find(mark); at != metrics.npos; at = metrics.find(mark, at + 1))
-    out.push_back(std::stod(metrics.substr(at + mark.size())));
-  return out;
-}
-
 TEST_P(CudaFp8, SameBitsTwiceAndRecomputed) {
   const std::string flags = kLlama + GetParam();
   const Told first = run(flags, *gpu), again = run(flags, *gpu);
@@ -43,7 +35,7 @@ TEST_P(CudaFp8, SameBitsTwiceAndRecomputed) {
   EXPECT_EQ(first.metrics, profiled.metrics);
   const Told made_again = run(flags + " --recompute-granularity full", *gpu);
   EXPECT_EQ(made_again.error, "");
-  EXPECT_EQ(numbers_of(made_again.metrics, "lm_loss"), numbers_of(first.metrics, "lm_loss"));
+  EXPECT_EQ(values_of(made_again.metrics, "lm_loss"), values_of(first.metrics, "lm_loss"));
 }
 
 TEST_P(CudaFp8, LossesAreTheCpus) {
@@ -52,7 +44,7 @@ TEST_P(CudaFp8, LossesAreTheCpus) {
   const Told cpu = run(flags, *make_cpu_backend()), there = run(flags, *gpu);
   EXPECT_EQ(there.error, "");
   for (const char* key : {"lm_loss", "grad_norm"}) {
-    const std::vector<double> expected = numbers_of(cpu.metrics, key), found = numbers_of(there.metrics, key);
+    const std::vector<double> expected = values_of(cpu.metrics, key), found = values_of(there.metrics, key);
     ASSERT_EQ(expected.size(), found.size()) << key;
     ASSERT_FALSE(expected.empty());
     for (size_t i = 0; i < expected.size(); ++i)

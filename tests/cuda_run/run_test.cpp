@@ -36,15 +36,6 @@ TEST_P(CudaRuns, SameBitsTwiceAndWithoutGraphs) {
   EXPECT_EQ(first.metrics, profiled.metrics);
 }
 
-// The number after a key in each line of a metrics file.
-std::vector<double> numbers(const std::string& metrics, const std::string& key) {
-  std::vector<double> out;
-  const std::string mark = "\"" + key + "\":";
-  for (size_t at = metrics.find(mark); at != metrics.npos; at = metrics.find(mark, at + 1))
-    out.push_back(std::stod(metrics.substr(at + mark.size())));
-  return out;
-}
-
 // Ten steps from the same weights. CPU and GPU add in different orders. In f32 the losses differ by little more than
 // its epsilon times the root of the sums' lengths. In bf16 they differ by its epsilon (2^-8) over the root of the
 // number of averaged tokens.
@@ -52,7 +43,7 @@ TEST_P(CudaRuns, LossesAreTheCpus) {
   const bool bf16 = std::string(GetParam()).find("--bf16") != std::string::npos;
   const Told cpu = run(GetParam(), *make_cpu_backend()), there = run(GetParam(), *gpu);
   for (const char* key : {"lm_loss", "grad_norm"}) {
-    const std::vector<double> expected = numbers(cpu.metrics, key), found = numbers(there.metrics, key);
+    const std::vector<double> expected = values_of(cpu.metrics, key), found = values_of(there.metrics, key);
     ASSERT_EQ(expected.size(), found.size()) << key;
     ASSERT_FALSE(expected.empty());
     for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i] / expected[i], 1, bf16 ? 1e-2 : 1e-4) << key;
@@ -156,12 +147,12 @@ TEST(CudaOffload, SameBitsAsWithStateOnTheGpu) {
     const std::string flags = std::string("--save-interval 5 --log-params-norm --global-batch-size 4") + model;
     const Told here = run(flags, *gpu);
     EXPECT_EQ(here.error, "");
-    const std::vector<double> norms_here = numbers(here.metrics, "params_norm");
+    const std::vector<double> norms_here = values_of(here.metrics, "params_norm");
     EXPECT_FALSE(norms_here.empty());
     for (const char* overlap : {"", " --overlap-cpu-optimizer-d2h-h2d"}) {
       const Told there = run(flags + " --log-level debug --optimizer-cpu-offload" + overlap, *gpu);
       EXPECT_EQ(without_norm(there.metrics), without_norm(here.metrics)) << flags << overlap;
-      const std::vector<double> norms = numbers(there.metrics, "params_norm");
+      const std::vector<double> norms = values_of(there.metrics, "params_norm");
       ASSERT_EQ(norms.size(), norms_here.size());
       for (size_t i = 0; i < norms.size(); ++i)
         EXPECT_NEAR(norms[i], norms_here[i], 1e-13 * norms[i]) << flags << overlap;

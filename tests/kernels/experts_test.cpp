@@ -118,7 +118,7 @@ TEST_P(Experts, TokensGoToRowsAndBack) {
 
 TEST_P(Experts, WeightsGoToRowsAndBack) {
   for (const DType dtype : tested_dtypes()) {
-    if (dtype == DType::bf16) continue;
+    if (dtype == DType::bf16 || dtype == DType::f16) continue;  // the router computes weights in f32
     const Array p = d_.tokens_of(dtype, d_.c.k, 3), dw = d_.rows_of(dtype, {}, 4);
     Numbers w(size_t(d_.rows)), dp(p.x.size(), 0);
     for (size_t i = 0; i < p.x.size(); ++i) {

@@ -36,8 +36,6 @@ Examples examples_of_encoder_decoders() {
         "learned_absolute"}},
       {"a T5 has standard layers", {t5 + "--sliding-window 4", "--sliding-window is not built for a T5: leave it out"}},
       {"a T5 has standard layers", {t5 + "--eod-mask-loss", "--eod-mask-loss is not built for a T5: leave it out"}},
-      {"relu is computed on the CPU",
-       {"--activation relu --device cuda", "--activation relu has no CUDA kernel yet: give --device cpu"}},
       {"an encoder's stages come with a T5",
        {"--encoder-pipeline-model-parallel-size 1 --world-size 2 --dry-run",
         "--encoder-pipeline-model-parallel-size 1 is of encoder-decoders (pretrain-t5): leave it out"}},

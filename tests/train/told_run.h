@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <regex>
+#include <vector>
 
 #include "files.h"
 #include "options_helpers.h"
@@ -27,6 +29,15 @@ inline std::string timeless(std::string text) {
 inline std::string causeless(std::string text) {
   text = std::regex_replace(text, std::regex(R"((\(\d+ in a row\)): [^\n]*)"), "$1");
   return std::regex_replace(text, std::regex(R"((are skipped|no step can count) \(.*\)([,:] the run ends))"), "$1$2");
+}
+
+// The values of a key in a metrics file; "null" is 0.
+inline std::vector<double> values_of(const std::string& metrics, const std::string& key) {
+  std::vector<double> out;
+  const std::string mark = "\"" + key + "\":";
+  for (size_t at = metrics.find(mark); at != metrics.npos; at = metrics.find(mark, at + 1))
+    out.push_back(std::atof(metrics.c_str() + at + mark.size()));
+  return out;
 }
 
 struct Told {

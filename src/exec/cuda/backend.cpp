@@ -193,7 +193,6 @@ class CudaBackend final : public Backend, public TellsFacts, public DefersMemory
   std::string name() const override { return "cuda"; }
   std::string device_name() const override { return device_.name(); }
   std::string device_place() const override { return device_.bus_place(); }
-  bool has_f16() const override { return false; }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cuda::workspace_bytes(device_, g, n); }
   // Memory of the context and the libraries on the GPU; kernels' code is loaded at first use.
   i64 fixed_bytes() const override {

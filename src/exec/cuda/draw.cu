@@ -1,5 +1,7 @@
 // One thread an element: it hashes the global indices, then applies Box-Muller in f64. So the numbers equal the CPU's,
 // except for the last bit of log and cos.
+#include <cuda_fp16.h>
+
 #include "exec/cuda/draw_launch.h"
 #include "exec/cuda/kernels/update/split_float.cuh"
 
@@ -18,6 +20,7 @@ __device__ double normal(u64 h) { return sqrt(-2 * log(1 - unit(mix(h, 1)))) * c
 
 __device__ void put(float x, float* to) { *to = x; }
 __device__ void put(float x, __nv_bfloat16* to) { *to = bf16_half_of(x); }
+__device__ void put(float x, __half* to) { *to = __float2half_rn(x); }
 __device__ void put(float x, u16* to) { *to = low_half_of(x); }
 
 template <class T>
@@ -48,6 +51,8 @@ void launch(const DrawLaunch& l, std::byte* out, cudaStream_t stream) {
     into(reinterpret_cast<float*>(out));
   else if (l.dtype == DType::bf16)
     into(reinterpret_cast<__nv_bfloat16*>(out));
+  else if (l.dtype == DType::f16)
+    into(reinterpret_cast<__half*>(out));
   else
     into(reinterpret_cast<u16*>(out));
   check_launch("drawing the weights");

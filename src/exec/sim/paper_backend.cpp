@@ -38,7 +38,6 @@ class Paper final : public PaperBackend, public TellsWorkspaces {
   std::string device_name() const override {
     return fmt::format("{} ({}, facts {}measured)", facts_.device, facts_.name, facts_.measured ? "" : "not ");
   }
-  bool has_f16() const override { return false; }
   i64 workspace_bytes(const Graph& g, const Node& n) const override {
     cuda::LocalNode node{
         g.mesh, Coord{}, {}, {}, {facts_.sms, facts_.shared_memory, facts_.capability, facts_.memory_bytes}};
