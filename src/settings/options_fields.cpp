@@ -23,8 +23,7 @@ void list_run(TrainConfig& c, config::FieldList& f) {
   list_evaluation(c, f);
   f.add("seed", c.seed, "Seed of initial weights, dropout and sample order.");
   f.add("bf16", c.bf16, "Compute in bf16; main parameters, moments and gradients stay f32.");
-  f.add("fp16", c.fp16,
-        "Compute in fp16 with a scaled loss; main parameters, moments and gradients stay f32.");
+  f.add("fp16", c.fp16, "Compute in fp16 with a scaled loss; main parameters, moments and gradients stay f32.");
   list_fields(c.device, f);
   f.add_on("check-for-nan-in-loss-and-grad", c.check_for_nan_in_loss_and_grad,
            "Do not look for NaN in loss and gradients.")
