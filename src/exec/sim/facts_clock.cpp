@@ -12,9 +12,12 @@ namespace megalith::sim {
 namespace {
 
 constexpr size_t kNeighbours = 4;
-// A kernel with few bytes takes mostly its launch time. That says nothing about the rate of a kernel this many times
-// larger.
-constexpr double kFar = 64;
+// The shortest recorded kernel is all launch and latency. If a kernel is at most this many times as long, its rate says
+// nothing about a larger one.
+constexpr double kShort = 2;
+
+// Of the data sheet, where nothing was measured.
+constexpr double kShareOfPeak = 2.0 / 3;
 
 double square(double x) { return x * x; }
 
@@ -47,7 +50,7 @@ std::string_view op_of(std::string_view form) { return form.substr(0, form.find_
 FactsClock::FactsClock(const DeviceFacts& facts, const Coord& coord) : facts_(facts), coord_(coord) {
   for (const KernelFact& f : facts.products) products_[f.form].push_back(&f);
   for (const KernelFact& f : facts.attention) attention_[f.form].push_back(&f);
-  for (const KernelFact& f : facts.kernels) kernels_[f.form].push_back(&f);
+  for (const KernelFact& f : facts.kernels) kernels_[f.form].push_back(&f), shortest_ = std::min(shortest_, f.seconds);
 }
 
 const FactsClock::Forms& FactsClock::forms_of(const KernelKind& kind) const {
@@ -90,28 +93,35 @@ double FactsClock::new_rate(const KernelKind& kind, const Forms& forms) const {
   if (near.empty()) return 0;
   std::ranges::sort(near, {}, [](const auto& n) { return n.first; });
   if (near.size() > kNeighbours) near.resize(kNeighbours);
-  if (kind.table == KernelKind::Table::memory)
-    std::erase_if(near, [&](const auto& n) { return n.second->work * kFar < kind.work; });
-  if (near.empty()) return 0;
   double weights = 0, sum = 0;
-  const double launch = facts_.launch_us * 1e-6;
   for (const auto& [d, f] : near) {
-    const double w = 1 / (d + 1e-3), seconds = std::max(f->seconds - launch, 0.1 * f->seconds);
-    weights += w, sum += w * std::log(f->work / seconds);
+    const double w = 1 / (d + 1e-3);
+    weights += w, sum += w * std::log(kind.work / seconds_like(*f, kind));
   }
   return std::exp(sum / weights);
 }
 
+// Without the launch. From a short kernel: its time, and the time to move the additional bytes.
+double FactsClock::seconds_like(const KernelFact& f, const KernelKind& kind) const {
+  const double seconds = std::max(f.seconds - facts_.launch_us * 1e-6, 0.1 * f.seconds);
+  const bool is_short = kind.table == KernelKind::Table::memory && f.seconds < kShort * shortest_;
+  return is_short && f.work < kind.work && facts_.hbm_gbps > 0 ? seconds + moving(kind.work - f.work)
+                                                               : seconds * kind.work / f.work;
+}
+
+// Seconds to move these bytes at the device's bandwidth for so many.
+double FactsClock::moving(double bytes) const {
+  return bytes / (facts_.hbm_gbps * 1e9 * at(facts_.memory_curve, bytes, kShareOfPeak));
+}
+
 // From the data sheet: two thirds of the peak flops, or of the memory bandwidth.
 double FactsClock::without_facts(const KernelKind& kind) const {
-  constexpr double kShare = 2.0 / 3;
-  if (kind.table == KernelKind::Table::memory)
-    return kind.work / (facts_.hbm_gbps * 1e9 * at(facts_.memory_curve, kind.work, kShare));
+  if (kind.table == KernelKind::Table::memory) return moving(kind.work);
   const auto peak = facts_.peak_tflops.find("bf16");
   constexpr double kOfCodes = 2;  // tensor cores process twice as many numbers of half the bits
   const double tflops =
       (peak == facts_.peak_tflops.end() ? 100 : peak->second) * (kind.form.starts_with("f8") ? kOfCodes : 1);
-  return kind.work / (tflops * 1e12 * kShare);
+  return kind.work / (tflops * 1e12 * kShareOfPeak);
 }
 
 double FactsClock::seconds(const KernelKind& kind) const {

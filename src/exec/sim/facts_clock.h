@@ -1,6 +1,7 @@
 // A clock from a device's facts. A kernel takes as long as measured kernels of near sizes. A transfer's time follows
 // from the links, and depends on whether its ranks are in one node.
 #pragma once
+#include <limits>
 #include <map>
 #include <mutex>
 
@@ -37,12 +38,15 @@ class FactsClock final : public Clock {
   const KernelFact* exact(const KernelKind& kind, const Forms& forms) const;
   double rate(const KernelKind& kind, const Forms& forms) const;
   double new_rate(const KernelKind& kind, const Forms& forms) const;
+  double seconds_like(const KernelFact& f, const KernelKind& kind) const;
+  double moving(double bytes) const;
   double without_facts(const KernelKind& kind) const;
   const Forms& forms_of(const KernelKind& kind) const;
 
   const DeviceFacts& facts_;
   Coord coord_;
   Forms products_, attention_, kernels_;
+  double shortest_ = std::numeric_limits<double>::infinity();               // seconds of the shortest recorded kernel
   using Rates = std::map<std::string, std::map<std::vector<i64>, double>>;  // by form and sizes
   mutable std::mutex mutex_;
   mutable std::map<KernelKind::Table, Rates> rates_;  // layers are alike, and threads of a search share a clock
