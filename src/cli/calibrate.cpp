@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/can_write.h"
 #include "base/log.h"
 #include "cli/calibrated_model.h"
 #include "cli/command.h"
@@ -98,6 +99,7 @@ int command_calibrate(int argc, const char* const* argv) {
   CalibrateFlags c;
   if (!read_calibrate_flags(c, argc, argv)) return 0;
   check(c.out.ends_with(".yaml"), "--out is required: the file to write, *.yaml");
+  check(place.rank > 0 || can_write(c.out), "--out {}: can't be written: name another file", c.out);
   check(c.seconds > 0, "--seconds {}: want more than 0", c.seconds);
   settle_drivers();
   const std::unique_ptr<Ranks> ranks = join(place);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/can_write.h"
 #include "base/log.h"
 #include "base/mistakes.h"
 #include "cli/foreign/nemo.h"
@@ -44,12 +45,22 @@ GpuRange range_of(const std::string& text) {
   return r;
 }
 
+// Values with which a run makes no progress, because the next failure comes first.
+void goodput_mistake(const search::Prices& p, i64 gpus, std::vector<std::string>& out) {
+  constexpr double kLeast = 1e-3;
+  if (!(search::goodput(p, gpus, 1).useful < kLeast)) return;
+  out.push_back(
+      fmt::format("--gpu-mtbf-hours {}, --save-stall-seconds {}, --restart-seconds {}, --detect-seconds {}: less than "
+                  "0.1% of the time of {} GPUs is useful: give values with which the run ends",
+                  p.gpu_mtbf_hours, p.save_stall_seconds, p.restart_seconds, p.detect_seconds, gpus));
+}
+
 void own_mistakes(const PlanFlags& c, std::vector<std::string>& out) {
   const auto hold = [&](bool good, std::string line) {
     if (!good) out.push_back(std::move(line));
   };
   try {
-    (void)range_of(c.gpus);
+    goodput_mistake(c.prices, range_of(c.gpus).last, out);
   } catch (const Error& e) {
     out.push_back(e.what());
   }
@@ -90,6 +101,8 @@ void own_mistakes(const PlanFlags& c, std::vector<std::string>& out) {
   const bool reports_one = !c.explain.empty() || !c.html.empty() || c.assume_tokens_per_second > 0;
   hold(kinds.size() == 1 || !reports_one,
        "--explain, --html and --assume-tokens-per-second are of one kind of GPUs: give --hardware one");
+  for (const auto& [flag, path] : {std::pair("--json", &c.json), {"--csv", &c.csv}, {"--html", &c.html}})
+    hold(path->empty() || can_write(*path), fmt::format("{} {}: can't be written: name another file", flag, *path));
   try {
     if (!c.explain.empty()) (void)search::parse_wanted(c.explain);
   } catch (const Error& e) {

@@ -171,6 +171,14 @@ TEST_F(Planning, KindsOfGpusStandBesideEachOther) {
   EXPECT_TRUE(holds(csv, ",h100-sxm\n") && holds(csv, ",b200-sxm\n")) << csv;
 }
 
+TEST_F(Planning, FilesAndGoodputAreCheckedBeforeTheSearch) {
+  const std::string run = "plan " + kModel + "--gpus 8 ";
+  for (const std::string flag : {"--json ", "--csv ", "--html "})
+    expect_refused(run + flag + *this / "no/file", "no/file: can't be written: name another file");
+  expect_refused("calibrate --device cpu --out " + *this / "no/file.yaml", "can't be written: name another file");
+  expect_refused(run + "--restart-seconds 1e12", "less than 0.1% of the time of 8 GPUs is useful");
+}
+
 TEST_F(Planning, KindsOfGpusHaveLimitsAndMistakes) {
   const std::string run = "plan " + kModel + "--gpus 4 --tokens 1e12 ";
   const double days = json_of(kModel + "--gpus 4 --tokens 1e12")["best"][0]["days"];
