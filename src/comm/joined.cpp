@@ -100,6 +100,11 @@ class Joined final : public Ranks {
     return watch_ && watch_->failed(error);
   }
 
+  void drop_connections(int peer) override {
+    const std::lock_guard lock(transport_mutex_);
+    transport_->drop(peer);
+  }
+
  private:
   bool is_done(int ticket) {
     const std::lock_guard lock(transport_mutex_);

@@ -2,6 +2,7 @@
 #include "comm/links.h"
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include <cstring>
 
@@ -10,7 +11,8 @@
 
 namespace megalith {
 
-constexpr double kLinkWatchSeconds = 5;  // the watch names a rank that is gone sooner, and better
+// The watch names a rank that is gone sooner, and better. A hang must not be assumed before.
+constexpr double kLinkWatchSeconds = 1.5;
 
 // Receives the messages of one rank.
 class Links::FromPeer final : public DataLink::Taker {
@@ -181,7 +183,12 @@ void Links::flush(int to) {
 void Links::check_alive(int rank) const {
   const Peer& peer = *peers_[size_t(rank)];
   check(!peer.closed || seconds_since(*peer.closed) < kLinkWatchSeconds,
-        "rank {} closed its connection: see its own message", rank);
+        "rank {} lost its connection to {}: see that rank's message and the network", place_.rank,
+        name_of(members_[size_t(rank)]));
+}
+
+void Links::drop(int rank) {
+  if (const auto& link = peers_[size_t(rank)]->link) shutdown(link->fd(), SHUT_RDWR);
 }
 
 }  // namespace megalith

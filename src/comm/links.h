@@ -32,6 +32,7 @@ class Links final {
   bool done(int ticket);
   std::vector<int> missing(int ticket) const;
   int wake_fd() const { return wake_.fd(); }
+  void drop(int peer);  // as Ranks::drop_connections
 
  private:
   struct Posted {  // a piece that is expected

@@ -53,6 +53,9 @@ class Ranks {
   // line that names the first failed rank and its error. False without other ranks, or if they cannot be reached: then
   // the caller prints it. An empty text: another rank reports the error, or it is already printed.
   virtual bool failed(const std::string& /*error*/) { return false; }
+
+  // For fault injection: closes the TCP connections for texts and buffers to a rank, or to all ranks (-1).
+  virtual void drop_connections(int /*peer*/) {}
 };
 
 struct JoinOptions {

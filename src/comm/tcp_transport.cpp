@@ -1,6 +1,8 @@
 // Ranks with only RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. For texts each rank has a connection to rank 0. A
 // rank sends the run's size and its number; rank 0 accepts, or sends the reason of its refusal. Host buffers have
 // separate links.
+#include <sys/socket.h>
+
 #include <charconv>
 #include <list>
 
@@ -63,6 +65,13 @@ class TcpTransport final : public Transport {
   std::vector<int> missing(int ticket) const override { return links_->missing(ticket); }
   int wake_fd() const override { return links_->wake_fd(); }
   void close() override {}
+  void drop(int peer) override {
+    for (int r = 0; r < place_.size; ++r) {
+      if (peer >= 0 && r != peer) continue;
+      if (ranks_[size_t(r)]) shutdown(ranks_[size_t(r)]->fd(), SHUT_RDWR);
+      links_->drop(r);
+    }
+  }
 
  private:
   Connection& at(int peer) {
@@ -74,7 +83,8 @@ class TcpTransport final : public Transport {
   void check_watched(int peer) {
     constexpr double kWatchSeconds = 5;
     if (!closed_) closed_.emplace(kWatchSeconds);
-    check(!closed_->is_over(), "rank {} closed its connection: see its own message", peer);
+    check(!closed_->is_over(), "rank {} lost its connection to rank {}: see that rank's message and the network",
+          place_.rank, peer);
   }
 
   void greet_hub(double timeout_seconds) {

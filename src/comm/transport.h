@@ -31,6 +31,8 @@ class Transport : public Mail {
   // A file descriptor that is readable when a poll may make progress. -1: there is none.
   virtual int wake_fd() const { return -1; }
 
+  virtual void drop(int /*peer*/) {}  // as Ranks::drop_connections
+
   // Gives the library back. Only where all ranks end well: it may wait for the others.
   virtual void close() = 0;
 };

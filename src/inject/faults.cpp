@@ -9,7 +9,7 @@ static bool looks_in_runs(const Fault& f) {
   const FaultKind& kind = fault_kind(f);
   const bool is_plain = f.arguments.size() > 0 && f.value("behind").empty() && f.value("replay").empty() &&
                         kind.plain.find(f.arguments[0]) != std::string_view::npos;
-  return kind.looks_in && !is_plain;
+  return (kind.looks_in && !is_plain) || f.value("in") == "exchange";
 }
 
 void check_faults(const std::vector<std::string>& texts, bool allowed, int ranks, bool looks_in) {
@@ -34,6 +34,14 @@ Faults::Faults(const std::vector<std::string>& texts, int rank, const FaultSite&
 void Faults::step_begins(i64 iteration) const {
   for (const auto* all : {&looking_, &planted_})
     for (const auto& fault : *all) fault->step_begins(iteration);
+}
+
+int Faults::save_step(std::string_view kind) const {
+  int error = 0;
+  for (const auto* all : {&looking_, &planted_})
+    for (const auto& fault : *all)
+      if (const int e = fault->save_step(kind); e != 0) error = e;
+  return error;
 }
 
 std::vector<RunWatch*> Faults::watches() const {

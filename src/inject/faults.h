@@ -16,6 +16,8 @@ class Faults {
   // Error if one names what this rank's plan does not have.
   Faults(const std::vector<std::string>& texts, int rank, const FaultSite& site);
   void step_begins(i64 iteration) const;
+  // Before each step of a save, on any thread. Returns the error number with which the step must fail, or 0.
+  int save_step(std::string_view kind) const;
   // Faults that act inside runs; the device must know them.
   std::vector<RunWatch*> watches() const;
 

@@ -12,7 +12,7 @@ namespace {
 class FlipFault final : public PlantedFault {
  public:
   FlipFault(const Fault& fault, const FaultSite& site) : fault_(fault), site_(site) {
-    check(!fault.arguments.empty(), "--inject {}: say what: weight, grad or moment", fault.text);
+    check(!fault.arguments.empty(), "--inject {}: say what: weight, grad, moment or wire", fault.text);
     constexpr std::string_view kKeys[] = {"name", "bit", "element", "behind", "replay"};
     fault.check_arguments(1, kKeys);
     const Role role = role_of(fault.arguments[0]);
@@ -59,9 +59,8 @@ class FlipFault final : public PlantedFault {
     if ((is_gradient_ && replay_.empty()) || is_behind_) find_writers();
   }
   Role role_of(const std::string& what) const {
-    check(what != "wire", "--inject {}: faults of transfers are not built yet: leave it out", fault_.text);
     check(what == "weight" || what == "grad" || what == "moment",
-          "--inject {}: there is no {}: want weight, grad or moment", fault_.text, what);
+          "--inject {}: there is no {}: want weight, grad, moment or wire", fault_.text, what);
     return what == "weight" ? Role::parameter : what == "grad" ? Role::gradient : Role::optimizer;
   }
   const Leaf* first_of(Role role) const {
@@ -107,6 +106,7 @@ class FlipFault final : public PlantedFault {
 }  // namespace
 
 std::unique_ptr<PlantedFault> make_flip_fault(const Fault& fault, const FaultSite& site) {
+  if (!fault.arguments.empty() && fault.arguments[0] == "wire") return make_wire_fault(fault, site);
   return std::make_unique<FlipFault>(fault, site);
 }
 

@@ -1,6 +1,5 @@
 // The kinds of faults.
 #include <algorithm>
-#include <array>
 
 #include "base/check.h"
 #include "inject/planted.h"
@@ -11,25 +10,27 @@ namespace {
 
 constexpr FaultKind kKinds[] = {
     {"nan", ":TENSOR[:micro-batch=M][:position=P][:row=B]", true, "", make_nan_fault},
-    {"flip", ":weight|grad|moment[:name=LEAF][:bit=B][:element=E][:behind=update][:replay=N|all]", true,
+    {"flip", ":weight|grad|moment|wire[:name=LEAF][:bit=B][:element=E][:behind=update][:replay=N|all]", true,
      "weight moment", make_flip_fault},
     {"slow", ":TIMES[:steps=N]", true, "", make_slow_fault},
-    {"kill", "", false, "", make_process_fault},
-    {"term", "", false, "", make_process_fault},
-    {"stop", "", false, "", make_process_fault},
-    {"abort", "", false, "", make_process_fault},
-    {"segv", "", false, "", make_process_fault},
-    {"throw", "", false, "", make_process_fault},
-    {"hang", "", false, "", make_process_fault},
-    {"exit", "[:CODE]", false, "", make_process_fault},
+    {"kill", "[:in=exchange|save]", false, "", make_process_fault},
+    {"term", "[:in=exchange|save]", false, "", make_process_fault},
+    {"stop", "[:in=exchange|save]", false, "", make_process_fault},
+    {"abort", "[:in=exchange|save]", false, "", make_process_fault},
+    {"segv", "[:in=exchange|save]", false, "", make_process_fault},
+    {"throw", "[:in=exchange|save]", false, "", make_process_fault},
+    {"hang", "[:in=exchange|save]", false, "", make_process_fault},
+    {"exit", "[:CODE][:in=exchange|save]", false, "", make_process_fault},
+    {"oom", "", false, "", make_oom_fault},
+    {"drop", "[:PEER]", false, "", make_drop_fault},
+    {"disk", ":full|eio|slow[:seconds=S]", false, "", make_disk_fault},
+    {"agent-kill", "", false, "", make_agent_fault},
+    {"controller-kill", "", false, "", make_agent_fault},
 };
-constexpr std::array kNotBuilt = {"oom", "drop", "disk", "agent-kill", "controller-kill", "storm"};
 
 }  // namespace
 
 const FaultKind& fault_kind(const Fault& fault) {
-  check(std::ranges::find(kNotBuilt, fault.kind) == std::end(kNotBuilt),
-        "--inject {}: faults of the kind {} are not built yet: leave it out", fault.text, fault.kind);
   const auto found = std::ranges::find(kKinds, fault.kind, &FaultKind::name);
   std::string names;
   for (const FaultKind& k : kKinds) names += (names.empty() ? "" : ", ") + std::string(k.name);

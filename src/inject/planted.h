@@ -3,6 +3,7 @@
 #include <memory>
 #include <string_view>
 
+#include "comm/ranks.h"
 #include "inject/fault.h"
 #include "plan/interpreter.h"
 #include "plan/run_watch.h"
@@ -12,6 +13,8 @@ namespace megalith {
 class PlantedFault : public RunWatch {
  public:
   virtual void step_begins(i64 /*iteration*/) {}
+  // Before each step of a save, on any thread. Returns the error number with which the step must fail, or 0.
+  virtual int save_step(std::string_view /*kind*/) { return 0; }
 };
 
 // Where this rank's faults are planted.
@@ -19,6 +22,7 @@ struct FaultSite {
   const Plan& plan;
   const Coord& coord;
   Interpreter& interpreter;
+  Ranks& ranks;
 };
 
 struct FaultKind {
@@ -34,6 +38,11 @@ const FaultKind& fault_kind(const Fault& fault);  // Error if there is none
 std::unique_ptr<PlantedFault> make_process_fault(const Fault& fault, const FaultSite& site);
 std::unique_ptr<PlantedFault> make_nan_fault(const Fault& fault, const FaultSite& site);
 std::unique_ptr<PlantedFault> make_flip_fault(const Fault& fault, const FaultSite& site);
+std::unique_ptr<PlantedFault> make_oom_fault(const Fault& fault, const FaultSite& site);
+std::unique_ptr<PlantedFault> make_drop_fault(const Fault& fault, const FaultSite& site);
+std::unique_ptr<PlantedFault> make_disk_fault(const Fault& fault, const FaultSite& site);
+std::unique_ptr<PlantedFault> make_agent_fault(const Fault& fault, const FaultSite& site);
+std::unique_ptr<PlantedFault> make_wire_fault(const Fault& fault, const FaultSite& site);
 std::unique_ptr<PlantedFault> make_slow_fault(const Fault& fault, const FaultSite& site);
 
 }  // namespace megalith

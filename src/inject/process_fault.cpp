@@ -1,9 +1,11 @@
-// Faults of the process as a whole, when its step begins.
+// Faults of the process as a whole: when its step begins, in its first exchange of the step, or in a save.
 #include <unistd.h>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 
 #include "base/check.h"
+#include "graph/relayout_op.h"
 #include "inject/planted.h"
 
 namespace megalith {
@@ -19,12 +21,28 @@ constexpr SignalKind kSignals[] = {
 
 class ProcessFault final : public PlantedFault {
  public:
-  explicit ProcessFault(const Fault& fault) : fault_(fault) {
-    fault.check_arguments(fault.kind == "exit" ? 1 : 0, {});
-    if (!fault.arguments.empty()) code_ = number(fault.arguments[0]);
+  ProcessFault(const Fault& fault, const FaultSite& site) : fault_(fault), plan_(site.plan), in_(fault.value("in")) {
+    const bool has_code =
+        fault.kind == "exit" && !fault.arguments.empty() && fault.arguments[0].find('=') == std::string::npos;
+    constexpr std::string_view kKeys[] = {"in"};
+    fault.check_arguments(has_code ? 1 : 0, kKeys);
+    if (has_code) code_ = number(fault.arguments[0]);
+    check(in_.empty() || in_ == "exchange" || in_ == "save", "--inject {}: in={}: want in=exchange or in=save",
+          fault.text, in_);
   }
   void step_begins(i64 iteration) override {
-    if (iteration == fault_.iteration) strike();
+    is_now_ = iteration == fault_.iteration, has_begun_ = iteration >= fault_.iteration;
+    if (is_now_ && in_.empty()) strike();
+  }
+  void before(int program, int instruction) override {
+    if (!is_now_ || in_ != "exchange") return;
+    const AnyOp& op = plan_.programs[size_t(program)].instructions[size_t(instruction)].op;
+    if (op.get_if<Relayout>()) strike();
+  }
+  // The first save behind the iteration.
+  int save_step(std::string_view kind) override {
+    if (in_ == "save" && kind == "write" && has_begun_ && !has_struck_.exchange(true)) strike();
+    return 0;
   }
 
  private:
@@ -44,13 +62,16 @@ class ProcessFault final : public PlantedFault {
     for (;;) pause();  // hang
   }
   Fault fault_;
+  const Plan& plan_;
+  const std::string in_;  // empty: at the step's begin
   int code_ = 1;
+  std::atomic<bool> is_now_ = false, has_begun_ = false, has_struck_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<PlantedFault> make_process_fault(const Fault& fault, const FaultSite&) {
-  return std::make_unique<ProcessFault>(fault);
+std::unique_ptr<PlantedFault> make_process_fault(const Fault& fault, const FaultSite& site) {
+  return std::make_unique<ProcessFault>(fault, site);
 }
 
 }  // namespace megalith

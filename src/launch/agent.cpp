@@ -72,6 +72,7 @@ class Agent {
       for (int s; (s = signals_.next()) != 0;) take_signal(s);
       ranks_.move_on(now());
       for (const Report& report : ranks_.look()) controller_->say(report, now());
+      if (ranks_.kills_controller()) controller_->kill_controller();
       for (const Order& order : controller_->hear(now())) take(order);
     }
     ranks_.kill_all();

@@ -16,6 +16,7 @@ class ControllerSide {
   virtual void say(const Report& report, double now) = 0;
   virtual void told_to_end(int signal) = 0;
   virtual std::vector<Order> hear(double now) = 0;  // reads messages and advances the controller
+  virtual void kill_controller() {}                 // for fault injection, on node 0
   virtual std::vector<int> fds() const = 0;         // descriptors whose input must wake the agent
   virtual std::string last_line() const = 0;        // why the launch ends; empty if another node prints it
 };

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/control_group.h"
 #include "launch/cause.h"
-#include "launch/memory_events.h"
 
 namespace megalith::launch {
 
@@ -123,6 +123,8 @@ bool NodeRanks::hear(Rank& r) {
     if (message == "joined") r.has_joined = true;
     if (message == "ready") r.is_ready = true;
     if (message == "settling" || message == "settled") r.is_settling = message == "settling";
+    if (message == "kill agent") kill(getpid(), SIGKILL);
+    if (message == "kill controller") r.kills_controller = true;
     if (message.starts_with("did ")) std::from_chars(text + 4, text + n, r.iteration);
     if (message.starts_with("stack ")) r.stacks.take(message.substr(6));
     if (message.starts_with("at ")) {
@@ -133,6 +135,12 @@ bool NodeRanks::hear(Rank& r) {
     }
   }
   return has_moved;
+}
+
+bool NodeRanks::kills_controller() {
+  bool kills = false;
+  for (Rank& r : running_) kills = std::exchange(r.kills_controller, false) || kills;
+  return kills;
 }
 
 std::vector<Report> NodeRanks::look() {

@@ -31,8 +31,9 @@ class NodeRanks {
   void kill_all();
   void keep_no_standby();                                 // from now on: nothing starts again
   void give_back_snapshots() { snapshots_.give_back(); }  // after kill_all()
-  void collect_stacks();                                  // of hung ranks, before stop()
-  std::vector<std::string> whereabouts() const;           // for each rank a line and the stacks of its threads
+  bool kills_controller();                       // whether a rank's injected fault is that, since the last call
+  void collect_stacks();                         // of hung ranks, before stop()
+  std::vector<std::string> whereabouts() const;  // for each rank a line and the stacks of its threads
 
   bool is_stopping() const { return kill_all_.has_value() && !running_.empty(); }
   bool is_empty() const { return running_.empty() && standby_.empty() && leaving_.empty(); }
@@ -51,6 +52,7 @@ class NodeRanks {
     bool is_ready = false;     // a standby rank that can take over
     bool is_settling = false;  // it allocates memory during its steps
     bool has_stood_by = false;
+    bool kills_controller = false;
   };
 
   Rank start_rank(const Order& order, int local_rank, bool stands_by) const;

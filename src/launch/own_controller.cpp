@@ -1,5 +1,7 @@
 // The controller side of node 0: the controller, and the connections of the other nodes' agents.
 #include <fmt/core.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <list>
@@ -36,6 +38,7 @@ class OwnController final : public ControllerSide {
 
   void say(const Report& report, double now) override { controller_.take(0, report, now); }
   void told_to_end(int signal) override { controller_.told_to_end(signal); }
+  void kill_controller() override { kill(getpid(), SIGKILL); }
 
   std::vector<Order> hear(double now) override {
     welcome(now);

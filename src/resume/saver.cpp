@@ -73,6 +73,7 @@ std::unique_ptr<PartWriter> Saver::prepare(const Target& target, const RunProgre
   const std::vector<SaveTensor>& tensors = job_->blocks->tensors();
   SaveOptions options = target.options;
   options.writers = writers_of(t_, job_->blocks->bytes());
+  options.hook = hook_;
   const int rank = target.own ? 0 : ranks_.rank();
   if (t_.ckpt_format != SaveFormat::torch_dist || !target.persistent)
     return std::make_unique<ShardWriter>(std::move(manifest), tensors, rank, options);

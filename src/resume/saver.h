@@ -23,7 +23,8 @@ class Saver {
   Saver(const Options& options, const ModelState& model, Ranks& ranks, const SavePlaces& places, i64 device_copies,
         i64 saved);
 
-  bool saves_at(i64 iteration) const;  // under --save
+  void watch(StepHook hook) { hook_ = std::move(hook); }  // sees each step of the next saves
+  bool saves_at(i64 iteration) const;                     // under --save
   bool saves_non_persistent_at(i64 iteration) const;
 
   // All of these are collective, and wait for the previous save to finish. A failure is a warning: training
@@ -59,6 +60,7 @@ class Saver {
   const ModelState& model_;
   Ranks& ranks_;
   const SavePlaces& places_;
+  StepHook hook_;
   i64 saved_;
   std::string start_;  // name of this start of the run, for non-persistent checkpoints
   std::unique_ptr<Job> job_;

@@ -2,6 +2,7 @@
 #include "train/training_run.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 
 #include "base/clock.h"
@@ -27,7 +28,7 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       step_(*planned_),
       coord_(coord_of(step_.plan, ranks)),
       interpreter_(ready_interpreter(std::move(run.interpreter))),
-      faults_(t_.inject, ranks.rank(), {step_.plan, coord_, *interpreter_}),
+      faults_(t_.inject, ranks.rank(), {step_.plan, coord_, *interpreter_, ranks}),
       in_step_(interpreter_->watch(nullptr)),
       model_(step_, *interpreter_, coord_),
       start_(loaded(std::move(run.start), run.is_filled)),
@@ -92,6 +93,11 @@ std::optional<Fp8Scales> TrainingRun::scales() {
 }
 
 void TrainingRun::watch_runs() {
+  if (!t_.inject.empty())
+    saver_.watch([this](const FileStep& step) {
+      errno = faults_.save_step(step.kind);
+      if (errno != 0) fail_errno(step.kind, step.path);
+    });
   for (RunWatch* watch : faults_.watches()) watches_.add(watch);
   if (timing_ && timing_->watch()) watches_.add(timing_->watch());
   if (!watches_.empty()) interpreter_->watch(&watches_);

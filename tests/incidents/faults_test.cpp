@@ -21,8 +21,13 @@ TEST_F(PlantedFaults, AreRefusedUnlessAllowed) {
   expect_refused(pretrain("--train-iters 2 --inject kill@0:1"), "add --inject-allowed");
   const std::string allowed = pretrain("--train-iters 2 --inject-allowed --inject ");
   expect_refused(allowed + "melt@0:1", "there is no kind melt: want one of nan, flip");
-  expect_refused(allowed + "oom@0:1", "are not built yet");
-  expect_refused(allowed + "flip@0:1:wire", "are not built yet");
+  expect_refused(allowed + "flip@0:1:wire", "receives nothing in a step");
+  expect_refused(allowed + "drop@0:1", "have connections: start them so");
+  expect_refused(allowed + "agent-kill@0:1", "has no agent");
+  expect_refused(allowed + "controller-kill@0:1", "has no agent");
+  expect_refused(allowed + "disk@0:1:wet", "there is no wet: want full, eio or slow");
+  expect_refused(allowed + "disk@0:1:full:seconds=2", "only a slow disk has seconds");
+  expect_refused(allowed + "kill@0:1:in=bed", "want in=exchange or in=save");
   expect_refused(allowed + "kill@0", "want KIND@RANK:ITERATION");
   expect_refused(allowed + "kill@1:1", "there is no rank 1");
   expect_refused(allowed + "kill@0:0", "want 1 or more");

@@ -1,0 +1,67 @@
+// Agents of a training run are killed. What starts agents on their nodes, such as Slurm, starts them again here.
+#include <signal.h>
+
+#include "launched_training.h"
+
+namespace megalith::test {
+namespace {
+
+class LostAgents : public LaunchedTraining {
+ protected:
+  static constexpr int kIterations = 12;
+  std::vector<std::string> trained(const std::string& name) const {
+    return pretrain(name, kIterations, "--save-interval 1000000 --inject-allowed");
+  }
+  LaunchRun& node(const std::string& name, int node, const std::string& fault) {
+    const std::string endpoint = "127.0.0.1:" + std::to_string(held_.port);
+    std::map<std::string, std::string> variables;
+    if (!fault.empty()) variables["MEGALITH_INJECT"] = fault;
+    return start({"--nnodes", "2", "--node-rank", std::to_string(node), "--rdzv-endpoint", endpoint, "--nproc-per-node",
+                  "2", "--snapshot-steps", "1", "--snapshot-replicas", "1"},
+                 trained(name), variables);
+  }
+  void run_whole() {
+    const Ended whole = start({"--standalone", "--nproc-per-node", "4"}, trained("whole")).end();
+    ASSERT_EQ(whole.code, 0) << whole.err;
+  }
+
+  const Listener held_ = hold_port("127.0.0.1");
+};
+
+// The other node has a copy of the state in memory, so no step is repeated from the disk.
+TEST_F(LostAgents, AreReplaced) {
+  run_whole();
+  for (const int lost : {0, 1}) {
+    const std::string fault = "agent-kill@" + std::to_string(2 * lost + 1) + ":5", name = "lost" + std::to_string(lost);
+    SCOPED_TRACE(fault);
+    LaunchRun& first = node(name, lost, fault);
+    LaunchRun& other = node(name, 1 - lost, fault);
+    EXPECT_EQ(first.end().code, 128 + SIGKILL);
+    const Ended again = node(name, lost, "").end(), end = other.end();
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(end.code, 0) << end.err;
+    const char* told = lost == 0 ? "node 1 lost its connection to node 0" : "is lost: waiting 60 s for it";
+    EXPECT_EQ(end.lines_with(told).size(), 1u) << end.err;
+    EXPECT_EQ(count_of(again.out + end.out, "resumes from the snapshot of iteration "), 1) << again.out << end.out;
+    expect_same_end("whole", name, kIterations);
+    EXPECT_TRUE(processes_of(*this / name).empty());
+  }
+}
+
+// The only agent has all snapshots, so the next launch resumes from the disk.
+TEST_F(LostAgents, OfOneNodeEndTheLaunch) {
+  const Ended e = start({"--standalone", "--nproc-per-node", "2"}, pretrain("one", kIterations, "--inject-allowed"),
+                        {{"MEGALITH_INJECT", "agent-kill@1:5"}})
+                      .end();
+  EXPECT_EQ(e.code, 128 + SIGKILL);
+  const auto are_gone = [&] { return processes_of(*this / "one").empty(); };
+  for (int tries = 0; tries < 2000 && !are_gone(); ++tries) usleep(5000);
+  EXPECT_TRUE(are_gone());
+  const Ended again = start({"--standalone", "--nproc-per-node", "2"}, pretrain("one", kIterations)).end();
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(saved("one"), kIterations);
+  EXPECT_EQ(count_of(again.out, "iterations 5 to 12"), 1) << again.out;
+}
+
+}  // namespace
+}  // namespace megalith::test
