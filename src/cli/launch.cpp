@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/parse_count.h"
 #include "cli/command.h"
 #include "cli/elastic_worlds.h"
 #include "launch/agent.h"
@@ -13,6 +14,8 @@ namespace megalith {
 
 int command_launch(int argc, const char* const* argv) {
   const Environment env = [](const char* name) -> const char* { return std::getenv(name); };
+  const auto controller = parse_count(env("MEGALITH_CONTROLLER_FD") ? env("MEGALITH_CONTROLLER_FD") : "");
+  if (controller) log::mute();  // the agent that started it says all
   const launch::Settings settings = launch::read_settings({argv + 1, argv + argc});
   if (settings.help) return 0;
   if (const std::string advice = launch::resume_advice(settings.command); !advice.empty()) log::warn("{}", advice);
@@ -25,7 +28,9 @@ int command_launch(int argc, const char* const* argv) {
         settings.snapshot_replicas, place.nodes - 1);
   const bool is_elastic = settings.min_ranks > 0 || place.least_nodes > 0;
   const std::string layouts = place.node == 0 ? settings.elastic_layouts : "";
-  return launch::run_agent(settings, place, is_elastic ? elastic_worlds(settings.command, layouts) : launch::Worlds());
+  const launch::Worlds worlds = is_elastic ? elastic_worlds(settings.command, layouts) : launch::Worlds();
+  if (controller) return launch::run_controller(settings, place, worlds, int(*controller));
+  return launch::run_agent(settings, place, worlds);
 }
 
 }  // namespace megalith

@@ -45,25 +45,37 @@ class SignalReader {
   Socket fd_;
 };
 
+Rules rules_of(const Settings& settings, const NodePlace& place) {
+  return {.nodes = place.nodes,
+          .max_restarts = settings.max_restarts,
+          .window_seconds = 60 * settings.restart_window_minutes,
+          .min_progress = settings.min_progress_steps,
+          .hang_seconds = settings.hang_seconds,
+          .least_nodes = place.least_nodes,
+          .least_ranks = settings.min_ranks,
+          .wait_seconds = settings.node_wait_seconds,
+          .snapshot_steps = settings.snapshot_steps};
+}
+
+Report hello_of(const Settings& settings, const NodePlace& place) {
+  return {.run_id = settings.run_id,
+          .host = Member::self(0).host,
+          .ranks = place.ranks,
+          .snapshot_steps = settings.snapshot_steps};
+}
+
 class Agent {
  public:
   Agent(const Settings& settings, const NodePlace& place, const Worlds& worlds)
       : ranks_(settings, place, Member::self(0).host) {
-    const Rules rules{.nodes = place.nodes,
-                      .max_restarts = settings.max_restarts,
-                      .window_seconds = 60 * settings.restart_window_minutes,
-                      .min_progress = settings.min_progress_steps,
-                      .hang_seconds = settings.hang_seconds,
-                      .least_nodes = place.least_nodes,
-                      .least_ranks = settings.min_ranks,
-                      .wait_seconds = settings.node_wait_seconds,
-                      .snapshot_steps = settings.snapshot_steps};
-    const Report hello{.run_id = settings.run_id,
-                       .host = Member::self(0).host,
-                       .ranks = place.ranks,
-                       .snapshot_steps = settings.snapshot_steps};
-    controller_ =
-        place.node == 0 ? make_own_controller(place, rules, hello, worlds) : make_far_controller(place, rules, hello);
+    const Rules rules = rules_of(settings, place);
+    const Report hello = hello_of(settings, place);
+    if (place.nodes == 1)
+      controller_ = make_own_controller(place, rules, hello, worlds);
+    else if (place.node == 0)
+      controller_ = make_near_controller(place, rules, hello, settings.words);
+    else
+      controller_ = make_far_controller(place, rules, hello);
   }
 
   int run() {
@@ -130,6 +142,10 @@ class Agent {
 
 int run_agent(const Settings& settings, const NodePlace& place, const Worlds& worlds) {
   return Agent(settings, place, worlds).run();
+}
+
+int run_controller(const Settings& settings, const NodePlace& place, const Worlds& worlds, int fd) {
+  return run_controller(place, rules_of(settings, place), hello_of(settings, place), worlds, fd);
 }
 
 }  // namespace megalith::launch

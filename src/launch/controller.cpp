@@ -10,11 +10,12 @@ namespace megalith::launch {
 void Controller::take(int node, const Report& r, double now) {
   if (verdict_) return;
   if (r.kind == Report::Kind::hello) {
-    nodes_[size_t(node)] = {.is_here = true, .host = r.host, .ranks = r.ranks};
+    nodes_[size_t(node)] = {.is_here = true, .host = r.host, .ranks = r.ranks, .runs = r.runs};
     generation_ =
         std::max(generation_, r.generation);  // the agent may know a later generation than a restarted controller
     return;
   }
+  if (r.kind == Report::Kind::told) return told_to_end(r.signal);
   if (r.generation != generation_ || state_ == State::gathering) return;
   if (r.kind == Report::Kind::progress)
     progressed(r.iteration, now);
@@ -22,7 +23,6 @@ void Controller::take(int node, const Report& r, double now) {
     exited(r.exit, now);
 }
 
-// If a node loses the controller, its agent stops its ranks.
 void Controller::lost(int node, double now) {
   Node& n = nodes_[size_t(node)];
   if (verdict_ || !n.is_here) return;
@@ -38,7 +38,7 @@ void Controller::lost(int node, double now) {
 }
 
 void Controller::tick(double now) {
-  if (verdict_) return;
+  if (verdict_ || (is_new_ && adopt(now))) return;
   if (state_ != State::gathering && all_exited()) decide(now);
   if (state_ == State::running) look_for_hang(now);
   if (state_ == State::running) look_for_growth();
@@ -150,6 +150,8 @@ void Controller::end_told() { end(128 + told_, fmt::format("stopped by {}", name
 void Controller::end(int code, std::string why) {
   verdict_ = {code, std::move(why)};
   order_all({.kind = Order::Kind::finish, .generation = generation_, .code = code});
+  for (auto& [node, order] : orders_)
+    if (node == 0) order.why = verdict_->why;
 }
 
 void Controller::order_all(Order order) {

@@ -71,9 +71,11 @@ class Controller {
     std::string host;
     int ranks = 0;                    // that this node can start
     int started = 0, first_rank = 0;  // in this generation
+    std::optional<Order> runs{};      // what it said in its hello
   };
 
   void start(const World& world);
+  bool adopt(double now);
   World world_now() const;   // that can start now
   int ranks_needed() const;  // the fewest that can run, if the available ones are too few; 0: unknown
   void tell_need(double patience);
@@ -98,6 +100,7 @@ class Controller {
   const Worlds worlds_;
   std::vector<Node> nodes_;
   State state_ = State::gathering;
+  bool is_new_ = true;  // it has started no generation, and taken over none
   i64 generation_ = 0;
   int world_ = 0, told_ = 0;
   std::string layout_;                         // of this generation

@@ -1,5 +1,7 @@
-// The agent's interface to the controller: in the same process on node 0, over TCP on other nodes.
+// The agent's interface to the controller. With one node it is in the agent's process. With several nodes it is a child
+// process of node 0's agent, and all agents connect to it over TCP.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,7 +26,14 @@ class ControllerSide {
 // `hello`: this agent's greeting. Error if node 0 cannot listen or is unreachable.
 std::unique_ptr<ControllerSide> make_own_controller(const NodePlace& place, const Rules& rules, const Report& hello,
                                                     const Worlds& worlds);
-std::unique_ptr<ControllerSide> make_far_controller(const NodePlace& place, const Rules& rules, const Report& hello);
+// `lost`: called before it connects again.
+std::unique_ptr<ControllerSide> make_far_controller(const NodePlace& place, const Rules& rules, const Report& hello,
+                                                    std::function<void()> lost = {});
+// For node 0 of several: starts the controller, and another one when it ends. `words`: this launch's arguments.
+std::unique_ptr<ControllerSide> make_near_controller(const NodePlace& place, const Rules& rules, const Report& hello,
+                                                     const std::vector<std::string>& words);
+// The process of a controller. `fd`: its listener's.
+int run_controller(const NodePlace& place, const Rules& rules, const Report& hello, const Worlds& worlds, int fd);
 
 void say_line(const std::string& line);  // writes a line for the user to stderr
 

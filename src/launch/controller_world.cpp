@@ -47,7 +47,30 @@ void Controller::tell_need(double patience) {
                                live_ranks(), here, need, patience));
 }
 
+// The former controller of these ranks has ended, and they have gone on without one.
+bool Controller::adopt(double now) {
+  i64 newest = 0;
+  for (const Node& n : nodes_)
+    if (n.is_here && n.runs) newest = std::max(newest, n.runs->generation);
+  const auto runs = [&](const Node& n) { return n.is_here && n.runs && n.runs->generation == newest; };
+  int covered = 0;
+  const Order* order = nullptr;
+  for (const Node& n : nodes_)
+    if (runs(n)) covered += n.runs->ranks, order = &*n.runs;
+  if (!order || covered < order->world) return false;
+  is_new_ = false;
+  state_ = State::running;
+  generation_ = newest, world_ = order->world, layout_ = order->layout;
+  furthest_ = order->past.furthest, begin_ = order->past.begin, without_progress_ = order->past.without_progress;
+  restarts_.assign(size_t(std::max(0, order->past.restarts)), now);
+  moved_ = now;
+  lines_.push_back(fmt::format("a new controller has taken over {} ranks of generation {}", world_, generation_));
+  for (Node& n : nodes_) n.started = runs(n) ? n.runs->ranks : 0, n.first_rank = runs(n) ? n.runs->first_rank : world_;
+  return true;
+}
+
 void Controller::start(const World& world) {
+  is_new_ = false;
   ++generation_;
   waits_since_.reset();
   exits_.clear();
@@ -75,7 +98,8 @@ void Controller::start(const World& world) {
                           .world = world_,
                           .layout = layout_,
                           .master_address = address,
-                          .master_port = port}});
+                          .master_port = port,
+                          .past = {furthest_, begin_, int(restarts_.size()), without_progress_}}});
   }
   state_ = State::running;
 }

@@ -1,4 +1,4 @@
-// The connection of a node other than 0 to the controller. It reconnects after a loss.
+// The connection of an agent to the controller. After a loss it connects again, and says what has happened meanwhile.
 #include <fmt/core.h>
 
 #include <optional>
@@ -14,13 +14,21 @@ namespace {
 
 class FarController final : public ControllerSide {
  public:
-  FarController(const NodePlace& place, const Rules& rules, const Report& hello)
-      : place_(place), rules_(rules), hello_(hello) {}
+  FarController(const NodePlace& place, const Rules& rules, const Report& hello, std::function<void()> lost)
+      : place_(place), rules_(rules), hello_(hello), lost_(std::move(lost)) {}
 
+  // A new controller must hear all ends of this generation, and its last progress.
   void say(const Report& report, double) override {
+    if (report.kind == Report::Kind::progress)
+      progress_ = report;
+    else
+      said_.push_back(report);
     if (controller_) controller_->send(text_of(report));
   }
-  void told_to_end(int) override {}  // its own ranks get the signal, and stop all other ranks with them
+  // The ranks of other nodes get the signal, and stop all other ranks with them.
+  void told_to_end(int signal) override {
+    if (place_.node == 0) say({.kind = Report::Kind::told, .generation = hello_.generation, .signal = signal}, 0);
+  }
 
   std::vector<Order> hear(double now) override {
     std::vector<Order> orders;
@@ -29,15 +37,16 @@ class FarController final : public ControllerSide {
     while (const auto text = controller_->next()) {
       orders.push_back(order_from(*text));
       hello_.generation = std::max(hello_.generation, orders.back().generation);
-      is_over_ = is_over_ || orders.back().kind == Order::Kind::finish;
+      take(orders.back());
     }
     if (controller_->is_closed() && !is_over_) {
       controller_.reset();
       since_ = now;
-      say_line(fmt::format("node {} lost its connection to node 0 at {} port {}: reconnecting for {} s", place_.node,
-                           place_.host, place_.port, rules_.rejoin_seconds));
-      // Ranks of this node cannot continue without rank 0.
-      orders.push_back({.kind = Order::Kind::stop, .generation = hello_.generation, .grace = rules_.grace_seconds});
+      if (lost_)
+        lost_();
+      else
+        say_line(fmt::format("node {} lost its connection to node 0 at {} port {}: reconnecting for {} s", place_.node,
+                             place_.host, place_.port, rules_.rejoin_seconds));
     }
     return orders;
   }
@@ -45,9 +54,18 @@ class FarController final : public ControllerSide {
   std::vector<int> fds() const override {
     return controller_ ? std::vector<int>{controller_->fd()} : std::vector<int>{};
   }
-  std::string last_line() const override { return ""; }
+  std::string last_line() const override { return why_; }
 
  private:
+  void take(const Order& order) {
+    if (order.kind == Order::Kind::start) {
+      hello_.runs = order;
+      std::erase_if(said_, [](const Report& r) { return r.kind == Report::Kind::exited; });
+      progress_.reset();
+    }
+    if (order.kind == Order::Kind::finish) is_over_ = true, why_ = order.why;
+  }
+
   void reach(double now) {
     constexpr double kConnectSeconds = 5, kRetrySeconds = 0.2;
     if (now < next_try_) return;
@@ -57,6 +75,8 @@ class FarController final : public ControllerSide {
     if (c.fd() >= 0 && is_welcome(c, why)) {
       controller_.emplace(std::move(c));
       has_been_there_ = true;
+      for (const Report& r : said_) controller_->send(text_of(r));
+      if (progress_) controller_->send(text_of(*progress_));
       return;
     }
     const double patience = has_been_there_ ? rules_.rejoin_seconds : rules_.join_seconds;
@@ -82,6 +102,10 @@ class FarController final : public ControllerSide {
   const NodePlace place_;
   const Rules rules_;
   Report hello_;
+  const std::function<void()> lost_;
+  std::vector<Report> said_;  // since the start of this generation
+  std::optional<Report> progress_;
+  std::string why_;
   std::optional<Connection> controller_;
   double since_ = 0, next_try_ = 0;
   bool has_been_there_ = false, is_over_ = false;
@@ -89,8 +113,9 @@ class FarController final : public ControllerSide {
 
 }  // namespace
 
-std::unique_ptr<ControllerSide> make_far_controller(const NodePlace& place, const Rules& rules, const Report& hello) {
-  return std::make_unique<FarController>(place, rules, hello);
+std::unique_ptr<ControllerSide> make_far_controller(const NodePlace& place, const Rules& rules, const Report& hello,
+                                                    std::function<void()> lost) {
+  return std::make_unique<FarController>(place, rules, hello, std::move(lost));
 }
 
 }  // namespace megalith::launch

@@ -153,6 +153,7 @@ void list_fields(Settings& s, config::FieldList& f) {
 
 Settings read_settings(const std::vector<std::string>& words) {
   Settings s;
+  s.words = words;
   config::FieldList fields = config::fields_of(s);
   const config::FlagIndex index(fields, others());
   std::vector<std::string> own;

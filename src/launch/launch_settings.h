@@ -18,6 +18,7 @@ struct Settings {
   bool standalone = false, standby = false, help = false;
 
   std::vector<std::string> command{};
+  std::vector<std::string> words{};  // all arguments
 
   // `stream`: 1: stdout, 2: stderr.
   bool tees(int stream) const;

@@ -40,7 +40,12 @@ std::string dumped(const json& j) { return j.dump(-1, ' ', false, json::error_ha
 std::string text_of(const Report& r) {
   json j{{"kind", int(r.kind)}, {"generation", r.generation}};
   if (r.kind == Report::Kind::hello)
-    j.update({{"run_id", r.run_id}, {"host", r.host}, {"ranks", r.ranks}, {"snapshot_steps", r.snapshot_steps}});
+    j.update({{"run_id", r.run_id},
+              {"host", r.host},
+              {"ranks", r.ranks},
+              {"snapshot_steps", r.snapshot_steps},
+              {"runs", r.runs ? text_of(*r.runs) : ""}});
+  if (r.kind == Report::Kind::told) j["signal"] = r.signal;
   if (r.kind == Report::Kind::progress) j["iteration"] = r.iteration;
   if (r.kind == Report::Kind::exited)
     j["exit"] = {{"rank", r.exit.rank},
@@ -59,14 +64,16 @@ std::string text_of(const Report& r) {
 Report report_from(const std::string& text) {
   const json j = parsed(text);
   return read_message([&] {
-    Report r{.kind = kind_of<Report::Kind>(j, int(Report::Kind::progress)), .generation = j.at("generation")};
+    Report r{.kind = kind_of<Report::Kind>(j, int(Report::Kind::told)), .generation = j.at("generation")};
     if (r.kind == Report::Kind::hello) {
       r.run_id = j.at("run_id");
       r.host = j.at("host");
       r.ranks = j.at("ranks");
       r.snapshot_steps = j.at("snapshot_steps");
+      if (const std::string runs = j.at("runs"); !runs.empty()) r.runs = order_from(runs);
     }
     if (r.kind == Report::Kind::progress) r.iteration = j.at("iteration");
+    if (r.kind == Report::Kind::told) r.signal = j.at("signal");
     if (r.kind == Report::Kind::exited) {
       const json& e = j.at("exit");
       r.exit = {.rank = e.at("rank"),
@@ -92,9 +99,10 @@ std::string text_of(const Order& o) {
               {"world", o.world},
               {"layout", o.layout},
               {"master_address", o.master_address},
-              {"master_port", o.master_port}});
+              {"master_port", o.master_port},
+              {"past", {o.past.furthest, o.past.begin, o.past.restarts, o.past.without_progress}}});
   if (o.kind == Order::Kind::stop) j.update({{"grace", o.grace}, {"hang", o.is_hang}, {"leaves", o.leaves}});
-  if (o.kind == Order::Kind::finish) j["code"] = o.code;
+  if (o.kind == Order::Kind::finish) j.update({{"code", o.code}, {"why", o.why}});
   return dumped(j);
 }
 
@@ -109,13 +117,15 @@ Order order_from(const std::string& text) {
       o.layout = j.at("layout");
       o.master_address = j.at("master_address");
       o.master_port = j.at("master_port");
+      const json& past = j.at("past");
+      o.past = {past.at(0), past.at(1), past.at(2), past.at(3)};
     }
     if (o.kind == Order::Kind::stop) {
       o.grace = j.at("grace");
       o.is_hang = j.at("hang");
       o.leaves = j.at("leaves");
     }
-    if (o.kind == Order::Kind::finish) o.code = j.at("code");
+    if (o.kind == Order::Kind::finish) o.code = j.at("code"), o.why = j.at("why");
     return o;
   });
 }

@@ -1,6 +1,7 @@
 // The messages between agents and the controller of `megalith launch`. Each one except a hello carries the
 // generation: the number of times that the ranks were started. Messages of other generations are ignored.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "base/dtype.h"
@@ -18,32 +19,40 @@ struct Exit {
   std::string host{}, last_line{};  // of its stderr
 };
 
-// A message from an agent.
-struct Report {
-  enum class Kind { hello, exited, progress };
-  Kind kind = Kind::hello;
-  i64 generation = 0;    // in a hello: the last one that this agent knows
-  std::string run_id{};  // in a hello, as are the next three
-  std::string host{};
-  int ranks = 0;           // that this node starts
-  i64 snapshot_steps = 0;  // 0: no snapshots
-  i64 iteration = -1;      // in a progress message: the last iteration; -1: none, but something advances
-  Exit exit{};             // of exited
-};
-
 // A message from the controller.
 struct Order {
   enum class Kind { start, stop, finish };
   Kind kind = Kind::start;
   i64 generation = 0;
-  int first_rank = 0, ranks = 0, world = 0;  // in a start, as are the next three; `ranks`: of the node
+  int first_rank = 0, ranks = 0, world = 0;  // in a start, as are the next four; `ranks`: of the node
   std::string layout{};                      // flags after those of the command
   std::string master_address{};
   int master_port = 0;
+  // What a new controller must know of the generations before this one.
+  struct Past {
+    i64 furthest = -1, begin = -1;
+    int restarts = 0, without_progress = 0;
+  } past{};
   double grace = 0;      // in a stop: seconds until the remaining ranks are killed
   bool is_hang = false;  // in a stop: each agent reports what its ranks were doing
   bool leaves = false;   // in a stop: ranks save and exit without a signal
   int code = 0;          // in a finish: the agent's exit code
+  std::string why{};     // in a finish: the last line of the launch, which the agent of node 0 prints
+};
+
+// A message from an agent.
+struct Report {
+  enum class Kind { hello, exited, progress, told };
+  Kind kind = Kind::hello;
+  i64 generation = 0;    // in a hello: the last one that this agent knows
+  std::string run_id{};  // in a hello, as are the next three
+  std::string host{};
+  int ranks = 0;                // that this node starts
+  i64 snapshot_steps = 0;       // 0: no snapshots
+  std::optional<Order> runs{};  // in a hello: the order by which this agent has started its ranks
+  i64 iteration = -1;           // in a progress message: the last iteration; -1: none, but something advances
+  Exit exit{};                  // of exited
+  int signal = 0;               // in told: asks the launch to end
 };
 
 std::string text_of(const Report& report);

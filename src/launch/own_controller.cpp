@@ -1,5 +1,6 @@
-// The controller side of node 0: the controller, and the connections of the other nodes' agents.
+// The controller, and the connections of the agents. With one node it is in the process of the only agent.
 #include <fmt/core.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "comm/connection.h"
 #include "comm/patience.h"
 #include "launch/controller_side.h"
@@ -18,15 +20,16 @@ namespace {
 
 class OwnController final : public ControllerSide {
  public:
-  OwnController(const NodePlace& place, const Rules& rules, const Report& hello, const Worlds& worlds)
+  OwnController(const NodePlace& place, const Rules& rules, const Report& hello, const Worlds& worlds,
+                Listener listener)
       : place_(place),
         run_id_(hello.run_id),
         snapshot_steps_(hello.snapshot_steps),
         controller_(
             rules, [this] { return master(); }, worlds),
+        listener_(std::move(listener)),
         agents_(size_t(place.nodes)) {
-    if (place.nodes > 1) open();
-    controller_.take(0, hello, 0);
+    if (!listener_.socket) controller_.take(0, hello, 0);
   }
 
   // Other nodes must learn that the launch is over.
@@ -42,11 +45,11 @@ class OwnController final : public ControllerSide {
 
   std::vector<Order> hear(double now) override {
     welcome(now);
-    for (int node = 1; node < place_.nodes; ++node) hear_agent(node, now);
+    for (int node = 0; node < place_.nodes; ++node) hear_agent(node, now);
     controller_.tick(now);
     std::vector<Order> own;
     for (const auto& [node, order] : controller_.orders()) {
-      if (node == 0)
+      if (!listener_.socket)
         own.push_back(order);
       else if (agents_[size_t(node)])
         agents_[size_t(node)]->send(text_of(order));
@@ -65,20 +68,13 @@ class OwnController final : public ControllerSide {
   }
 
   std::string last_line() const override { return controller_.verdict() ? controller_.verdict()->why : ""; }
+  bool is_over() const { return controller_.verdict().has_value(); }
 
  private:
   struct Stranger {
     Connection connection;
     double since;
   };
-
-  void open() {
-    try {
-      listener_ = listen_at(is_loopback(place_.host) ? place_.host : "", place_.port);
-    } catch (const Error& e) {
-      fail("node 0: {}: give another port in --rdzv-endpoint, the same on all nodes", e.what());
-    }
-  }
 
   // Each generation has its own port, which stays reserved until the next generation.
   std::pair<std::string, int> master() {
@@ -103,7 +99,7 @@ class OwnController final : public ControllerSide {
     std::string refusal;
     if (!g || g->hello.run_id != run_id_)
       refusal = "node 0 belongs to a launch of another --run-id";
-    else if (g->nodes != place_.nodes || g->node < 1 || g->node >= place_.nodes)
+    else if (g->nodes != place_.nodes || g->node < 0 || g->node >= place_.nodes)
       refusal = fmt::format("node 0 belongs to a launch of {} nodes: it has no node {} of {}", place_.nodes, g->node,
                             g->nodes);
     else if (g->hello.snapshot_steps != snapshot_steps_)
@@ -145,7 +141,7 @@ class OwnController final : public ControllerSide {
   const i64 snapshot_steps_;
   Controller controller_;
   Listener listener_, held_;
-  std::vector<std::optional<Connection>> agents_;  // by node; the entry of node 0 stays empty
+  std::vector<std::optional<Connection>> agents_;  // by node
   std::list<Stranger> strangers_;
 };
 
@@ -153,7 +149,20 @@ class OwnController final : public ControllerSide {
 
 std::unique_ptr<ControllerSide> make_own_controller(const NodePlace& place, const Rules& rules, const Report& hello,
                                                     const Worlds& worlds) {
-  return std::make_unique<OwnController>(place, rules, hello, worlds);
+  return std::make_unique<OwnController>(place, rules, hello, worlds, Listener());
+}
+
+int run_controller(const NodePlace& place, const Rules& rules, const Report& hello, const Worlds& worlds, int fd) {
+  OwnController controller(place, rules, hello, worlds, Listener{Socket(fd), place.port});
+  const double began = steady_seconds();
+  while (!controller.is_over()) {
+    constexpr int kTickMilliseconds = 50;
+    std::vector<pollfd> all;
+    for (const int each : controller.fds()) all.push_back({each, POLLIN, 0});
+    poll(all.data(), all.size(), kTickMilliseconds);
+    controller.hear(steady_seconds() - began);
+  }
+  return 0;
 }
 
 void say_line(const std::string& line) { fmt::print(stderr, "megalith launch: {}\n", line); }

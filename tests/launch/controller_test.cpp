@@ -226,6 +226,55 @@ TEST(Controller, WaitsForANodeThatIsGoneAndStartsWithItAgain) {
   n.expect_end(1, "node 1 did not come within 60 s");
 }
 
+Report hello_with(i64 generation, int first, int ranks, int world) {
+  const Order runs{.generation = generation,
+                   .first_rank = first,
+                   .ranks = ranks,
+                   .world = world,
+                   .layout = "--x 2",
+                   .past = {.furthest = 8, .begin = 4, .restarts = 2, .without_progress = 1}};
+  return {.kind = Report::Kind::hello, .generation = generation, .host = "host", .ranks = ranks, .runs = runs};
+}
+
+TEST(Controller, TakesOverRanksThatRun) {
+  Controller fresh({.nodes = 2, .max_restarts = 3}, [] { return std::pair("host", 1); });
+  const auto ends = [&](int node, const Exit& e) {
+    fresh.take(node, {.kind = Report::Kind::exited, .generation = 7, .exit = e}, 3);
+  };
+  fresh.take(1, report_from(text_of(hello_with(7, 1, 2, 3))), 0);
+  fresh.tick(0);
+  EXPECT_TRUE(fresh.lines().empty()) << "a rank is missing";
+  fresh.take(0, hello_with(7, 0, 1, 3), 1);
+  fresh.tick(1);
+  EXPECT_TRUE(fresh.orders().empty());
+  const std::vector<std::string> lines = fresh.lines();
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0], "a new controller has taken over 3 ranks of generation 7");
+  fresh.tick(2);
+  EXPECT_TRUE(fresh.orders().empty()) << "nothing starts";
+  ends(1, {.rank = 2, .signal = 9, .iteration = 9});
+  fresh.tick(3);
+  ASSERT_EQ(fresh.orders().size(), 2u) << "a stop of each node";
+  for (const int r : {0, 1}) ends(r, {.rank = r, .code = 75, .iteration = 9});
+  fresh.tick(3), fresh.tick(3);
+  const auto orders = fresh.orders();
+  ASSERT_EQ(orders.size(), 2u);
+  EXPECT_EQ(orders[0].second.kind, Order::Kind::start);
+  EXPECT_EQ(orders[0].second.generation, 8);
+  EXPECT_EQ(orders[0].second.past.restarts, 3) << "two of the former controller";
+  EXPECT_NE(fresh.lines()[0].find("restart 3 of 3"), std::string::npos);
+}
+
+TEST(Controller, DoesNotTakeOverRanksOfWhichSomeAreLost) {
+  Controller fresh({.nodes = 2}, [] { return std::pair("host", 1); });
+  fresh.take(1, hello_with(7, 1, 2, 3), 0);
+  fresh.take(0, {.kind = Report::Kind::hello, .ranks = 1}, 0);
+  fresh.tick(0);
+  const auto orders = fresh.orders();
+  ASSERT_EQ(orders.size(), 2u);
+  EXPECT_EQ(orders[0].second.generation, 8);
+}
+
 TEST(Controller, GoesOnCountingGenerationsWhereAnotherControllerWas) {
   Controller fresh({.nodes = 2}, [] { return std::pair("host", 1); });
   fresh.take(0, {.kind = Report::Kind::hello, .ranks = 1}, 0);

@@ -48,6 +48,27 @@ TEST_F(LostAgents, AreReplaced) {
   }
 }
 
+// The ranks train on without a controller. The next one takes over the same generation, and restarts it when a rank is
+// killed.
+TEST_F(LostAgents, OrTheControllerCostNoStep) {
+  run_whole();
+  const std::string fault = "controller-kill@1:3", name = "controller";
+  LaunchRun& first = node(name, 0, fault + ",kill@2:9");
+  LaunchRun& other = node(name, 1, fault + ",kill@2:9");
+  const Ended one = first.end(), two = other.end();
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(two.code, 0) << two.err;
+  EXPECT_EQ(one.lines_with("the controller has ended: the ranks train on").size(), 1u) << one.err;
+  EXPECT_EQ(one.lines_with("a new controller has taken over 4 ranks of generation 1").size(), 1u) << one.err;
+  EXPECT_EQ(two.lines_with("lost its connection to node 0").size(), 1u) << two.err;
+  EXPECT_EQ(one.lines_with("rank 2 (pid ").size(), 2u) << one.err;  // by the watch, and by the new controller
+  EXPECT_EQ(one.lines_with(": restart 1 of 100").size(), 1u) << one.err;
+  EXPECT_EQ(one.lines_with("generation 2 completed iteration ").size(), 1u) << one.err;
+  EXPECT_EQ(count_of(one.out + two.out, "resumes from the snapshot of iteration "), 1) << one.out;
+  expect_same_end("whole", name, kIterations);
+  EXPECT_TRUE(processes_of(*this / name).empty());
+}
+
 // The only agent has all snapshots, so the next launch resumes from the disk.
 TEST_F(LostAgents, OfOneNodeEndTheLaunch) {
   const Ended e = start({"--standalone", "--nproc-per-node", "2"}, pretrain("one", kIterations, "--inject-allowed"),
