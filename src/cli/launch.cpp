@@ -26,6 +26,11 @@ int command_launch(int argc, const char* const* argv) {
   check(settings.snapshot_replicas < place.nodes,
         "--snapshot-replicas {}: there are {} other nodes: give at most that, or more nodes by --nnodes",
         settings.snapshot_replicas, place.nodes - 1);
+  check(settings.spares < place.nodes, "--spares {}: the launch has {} nodes, spares included: give more by --nnodes",
+        settings.spares, place.nodes);
+  check(settings.spares == 0 || settings.snapshot_replicas < place.nodes - settings.spares,
+        "--snapshot-replicas {}: a working node has {} other ones: give at most that, or more nodes by --nnodes",
+        settings.snapshot_replicas, place.nodes - settings.spares - 1);
   const bool is_elastic = settings.min_ranks > 0 || place.least_nodes > 0;
   const std::string layouts = place.node == 0 ? settings.elastic_layouts : "";
   const launch::Worlds worlds = is_elastic ? elastic_worlds(settings.command, layouts) : launch::Worlds();

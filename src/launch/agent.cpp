@@ -51,6 +51,7 @@ Rules rules_of(const Settings& settings, const NodePlace& place) {
           .window_seconds = 60 * settings.restart_window_minutes,
           .min_progress = settings.min_progress_steps,
           .hang_seconds = settings.hang_seconds,
+          .spares = int(settings.spares),
           .least_nodes = place.least_nodes,
           .least_ranks = settings.min_ranks,
           .wait_seconds = settings.node_wait_seconds,

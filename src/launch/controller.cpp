@@ -28,8 +28,12 @@ void Controller::lost(int node, double now) {
   if (verdict_ || !n.is_here) return;
   n.is_here = false;
   const bool will_do = rules_.is_elastic() && node > 0;
-  lines_.push_back(fmt::format("node {} ({}) is lost: waiting {} s for it", node, n.host,
-                               will_do ? rules_.wait_seconds : rules_.rejoin_seconds));
+  if (rules_.spares > 0 && all_here())
+    lines_.push_back(fmt::format("node {} ({}) is lost: {}", node, n.host,
+                                 n.started > 0 ? "a spare node takes over" : "it was a spare node"));
+  else
+    lines_.push_back(fmt::format("node {} ({}) is lost: waiting {} s for it", node, n.host,
+                                 will_do ? rules_.wait_seconds : rules_.rejoin_seconds));
   if (state_ == State::gathering || n.started == 0) return;
   for (int r = n.first_rank; r < n.first_rank + n.started; ++r)
     if (std::ranges::none_of(exits_, [&](const Exit& e) { return e.rank == r; }))

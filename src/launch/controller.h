@@ -23,6 +23,7 @@ struct Rules {
   double rejoin_seconds = 60;       // how long a lost node may take to come back
   double join_seconds = 600;        // how long all nodes may take to come at first
   double hang_seconds = 0;          // seconds without progress after the first step that end a generation; 0: no limit
+  int spares = 0;                   // nodes without ranks, until another one is lost
   int least_nodes = 0;              // fewest nodes that may run; 0: all
   i64 least_ranks = 0;              // fewest ranks that may run; 0: all ranks of the available nodes
   double wait_seconds = 10;         // how long to wait for all nodes before fewer start
@@ -88,7 +89,8 @@ class Controller {
   void decide(double now);
   void restart(const Exit* cause, double now);
   std::string told_without_cause() const;
-  bool all_here() const;
+  bool all_here() const;             // that work
+  std::vector<int> workers() const;  // the nodes that work in the next generation; all that are there, without spares
   int live_ranks() const;
   bool all_exited() const;
   void end(int code, std::string why);

@@ -9,12 +9,25 @@
 namespace megalith::launch {
 
 bool Controller::all_here() const {
+  if (rules_.spares > 0) return nodes_[0].is_here && int(workers().size()) == rules_.nodes - rules_.spares;
   return std::ranges::all_of(nodes_, [](const Node& n) { return n.is_here; });
+}
+
+// Nodes that work already have the state in memory, so they come before spare ones. Node 0 has the controller.
+std::vector<int> Controller::workers() const {
+  std::vector<int> here;
+  for (int i = 0; i < rules_.nodes; ++i)
+    if (nodes_[size_t(i)].is_here) here.push_back(i);
+  const auto is_later = [&](int i) { return i > 0 && nodes_[size_t(i)].started == 0; };
+  if (rules_.spares > 0) std::ranges::stable_sort(here, {}, is_later);
+  here.resize(std::min(here.size(), size_t(rules_.nodes - rules_.spares)));
+  std::ranges::sort(here);
+  return here;
 }
 
 int Controller::live_ranks() const {
   int ranks = 0;
-  for (const Node& n : nodes_) ranks += n.is_here ? n.ranks : 0;
+  for (const int i : workers()) ranks += nodes_[size_t(i)].ranks;
   return ranks;
 }
 
@@ -84,10 +97,11 @@ void Controller::start(const World& world) {
                                  layout_.empty() ? "" : " with ", layout_));
   const auto [address, port] = master_();
   int given = 0;
+  const std::vector<int> working = workers();
   for (size_t i = 0; i < nodes_.size(); ++i) {
     Node& n = nodes_[i];
     n.first_rank = given;
-    n.started = n.is_here ? std::min(n.ranks, world_ - given) : 0;
+    n.started = std::ranges::find(working, int(i)) != working.end() ? std::min(n.ranks, world_ - given) : 0;
     given += n.started;
     if (n.is_here)
       orders_.push_back({int(i),

@@ -19,8 +19,10 @@ constexpr const char* kNoService = "the agent of node 0 is the only rendezvous";
 const std::vector<config::OtherFlag>& others() {
   static const std::vector<config::OtherFlag> flags = {
       {.flag = "--elastic", .takes = Takes::one, .why = kElastic, .neutral = {"off"}},
-      {.flag = "--spares", .takes = Takes::one, .why = "spare nodes are not built", .neutral = {"0"}},
-      {.flag = "--wait-for-spare-seconds", .takes = Takes::one, .why = "spare nodes are not built"},
+      {.flag = "--wait-for-spare-seconds",
+       .takes = Takes::one,
+       .why =
+           "a spare node that is there takes over at once, and one that comes later is waited for as a lost node is"},
       {.flag = "--snapshot-replicate", .why = kReplicas},
       {.flag = "--module", .why = "the ranks are commands of this program: give one, such as pretrain-gpt"},
       {.flag = "-m", .why = "the ranks are commands of this program: give one, such as pretrain-gpt"},
@@ -69,6 +71,10 @@ void check_values(const Settings& s) {
   check(s.snapshot_replicas >= 0, "--snapshot-replicas {}: want 0 or more", s.snapshot_replicas);
   check(s.snapshot_replicas == 0 || s.snapshot_steps > 0,
         "--snapshot-replicas {} copies snapshots, and there are none: give --snapshot-steps", s.snapshot_replicas);
+  check(s.spares >= 0, "--spares {}: want 0 or more", s.spares);
+  check(s.spares == 0 || (s.min_ranks == 0 && s.nnodes.find(':') == std::string::npos),
+        "--spares {}: with --nnodes MIN:MAX or --min-ranks all nodes that are there work: leave one of them out",
+        s.spares);
   check(s.min_ranks >= 0, "--min-ranks {}: want 0 or more", s.min_ranks);
   check(s.node_wait_seconds >= 0, "--node-wait-seconds {}: want 0 or more", s.node_wait_seconds);
   check_streams("--tee", s.tee);
@@ -122,6 +128,9 @@ void list_fields(Settings& s, config::FieldList& f) {
   f.add("min-ranks", s.min_ranks,
         "Fewest ranks with which the run continues when a device or a node is lost. The global batch size stays the "
         "same. 0: the ranks of the fewest nodes that --nnodes allows.");
+  f.add("spares", s.spares,
+        "So many of the nodes have no ranks. If a node is lost, one of them takes its place at once. 0: none.")
+      .shown_as("N");
   f.add("elastic-layouts", s.elastic_layouts,
         "Layouts for fewer ranks than the command's layout needs. auto: smaller tensor-, pipeline-, context- and "
         "expert-parallel sizes, the largest first. FILE: each line has the flags of a layout, the preferred one first.")

@@ -226,6 +226,36 @@ TEST(Controller, WaitsForANodeThatIsGoneAndStartsWithItAgain) {
   n.expect_end(1, "node 1 did not come within 60 s");
 }
 
+TEST(Controller, LetsASpareNodeTakeOver) {
+  Nodes n({.spares = 1}, {2, 2, 2});
+  EXPECT_EQ(n.orders()[0].second.world, 4);
+  ASSERT_EQ(n.starts(), 3);
+  EXPECT_EQ(n.orders()[2].second.ranks, 0);
+  n.did(4);
+  n.controller().lost(1, 1);
+  for (const int r : {0, 1}) n.ends({.rank = r, .code = 75, .iteration = 4});
+  n.tick(), n.tick();
+  ASSERT_EQ(n.starts(), 5);
+  EXPECT_NE(n.said.find("node 1 (host) is lost: a spare node takes over"), std::string::npos) << n.said;
+  const Order last = n.orders().back().second;
+  EXPECT_EQ(n.orders().back().first, 2);
+  EXPECT_EQ(last.first_rank, 2);
+  EXPECT_EQ(last.ranks, 2);
+  n.hello(1, 2, 1);
+  n.did(5);
+  n.crash(5);
+  for (const int r : {2, 3}) n.ends({.rank = r, .code = 75, .iteration = 5}, 2);
+  n.tick(), n.tick();
+  ASSERT_EQ(n.starts(), 8);
+  EXPECT_EQ(n.orders()[n.orders().size() - 2].second.ranks, 0) << "node 1 is a spare node now";
+  EXPECT_EQ(n.orders().back().second.ranks, 2);
+  n.controller().lost(1, 2);
+  n.controller().lost(2, 2);
+  n.tick();
+  EXPECT_NE(n.said.find("node 1 (host) is lost: it was a spare node"), std::string::npos) << n.said;
+  EXPECT_NE(n.said.find("node 2 (host) is lost: waiting 60 s"), std::string::npos) << n.said;
+}
+
 Report hello_with(i64 generation, int first, int ranks, int world) {
   const Order runs{.generation = generation,
                    .first_rank = first,

@@ -12,12 +12,13 @@ class LostAgents : public LaunchedTraining {
   std::vector<std::string> trained(const std::string& name) const {
     return pretrain(name, kIterations, "--save-interval 1000000 --inject-allowed");
   }
-  LaunchRun& node(const std::string& name, int node, const std::string& fault) {
+  LaunchRun& node(const std::string& name, int node, const std::string& fault, int spares = 0) {
     const std::string endpoint = "127.0.0.1:" + std::to_string(held_.port);
     std::map<std::string, std::string> variables;
     if (!fault.empty()) variables["MEGALITH_INJECT"] = fault;
-    return start({"--nnodes", "2", "--node-rank", std::to_string(node), "--rdzv-endpoint", endpoint, "--nproc-per-node",
-                  "2", "--snapshot-steps", "1", "--snapshot-replicas", "1"},
+    return start({"--spares", std::to_string(spares), "--nnodes", std::to_string(2 + spares), "--node-rank",
+                  std::to_string(node), "--rdzv-endpoint", endpoint, "--nproc-per-node", "2", "--snapshot-steps", "1",
+                  "--snapshot-replicas", "1"},
                  trained(name), variables);
   }
   void run_whole() {
@@ -46,6 +47,23 @@ TEST_F(LostAgents, AreReplaced) {
     expect_same_end("whole", name, kIterations);
     EXPECT_TRUE(processes_of(*this / name).empty());
   }
+}
+
+// Nobody starts anything. The spare node reads the state of the lost node from its copy.
+TEST_F(LostAgents, AreReplacedByASpareNode) {
+  run_whole();
+  const std::string fault = "agent-kill@3:5", name = "spare";
+  LaunchRun& first = node(name, 0, fault, 1);
+  LaunchRun &lost = node(name, 1, fault, 1), &spare = node(name, 2, fault, 1);
+  Ended two = lost.end();  // of the nodes 1 and 2 the one that comes later is the spare one, and goes on
+  if (two.code != 0) two = spare.end();
+  const Ended one = first.end();
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(two.code, 0) << two.err;
+  EXPECT_EQ(one.lines_with("is lost: a spare node takes over").size(), 1u) << one.err;
+  EXPECT_EQ(count_of(one.out, "resumes from the snapshot of iteration "), 1) << one.out << one.err;
+  expect_same_end("whole", name, kIterations);
+  EXPECT_TRUE(processes_of(*this / name).empty());
 }
 
 // The ranks train on without a controller. The next one takes over the same generation, and restarts it when a rank is
