@@ -21,8 +21,9 @@ class LaunchLine {
   // Pinning of memory starts, which may delay steps; and it has ended.
   void settling() const;
   void settled() const;
-  void kill(const char* what) const;  // for fault injection: the agent kills itself, or the controller
-  void ready() const;                 // for a standby rank: it is ready to take over
+  void away(const char* where) const;  // "saving", "evaluating", or "no": it trains again
+  void kill(const char* what) const;   // for fault injection: the agent kills itself, or the controller
+  void ready() const;                  // for a standby rank: it is ready to take over
   // Waits for the agent's next message. Empty if the agent has exited.
   std::optional<std::string> hear() const;
 

@@ -18,7 +18,7 @@ void Controller::take(int node, const Report& r, double now) {
   if (r.kind == Report::Kind::told) return told_to_end(r.signal);
   if (r.generation != generation_ || state_ == State::gathering) return;
   if (r.kind == Report::Kind::progress)
-    progressed(r.iteration, now);
+    progressed(r, now);
   else
     exited(r.exit, now);
 }
@@ -50,7 +50,7 @@ void Controller::tick(double now) {
   if (told_ != 0) return end_told();
   if (!waits_since_) waits_since_ = now;
   const bool may_start = all_here() || (rules_.is_elastic() && now - *waits_since_ >= rules_.wait_seconds);
-  if (const World world = may_start ? world_now() : World(); world.ranks > 0) return start(world);
+  if (const World world = may_start ? world_now() : World(); world.ranks > 0) return start(world, now);
   const double patience = generation_ == 0 ? rules_.join_seconds : rules_.rejoin_seconds;
   if (may_start) tell_need(patience);
   if (now - *waits_since_ < patience) return;
@@ -64,8 +64,10 @@ void Controller::tick(double now) {
                   missing, patience, rules_.nodes));
 }
 
-void Controller::progressed(i64 iteration, double now) {
-  moved_ = now;
+void Controller::progressed(const Report& report, double now) {
+  const i64 iteration = report.iteration;
+  hang_limit_.progressed(iteration > last_, report.phase, now);
+  last_ = std::max(last_, iteration);
   if (iteration < 0) return;
   has_stepped_ = true;
   furthest_ = std::max(furthest_, iteration);
@@ -85,10 +87,15 @@ void Controller::exited(const Exit& e, double now) {
   if (!leaves) stop(now, e.signal != 0 ? rules_.kill_grace_seconds : rules_.grace_seconds);
 }
 
-// Not before the first step: the time of a start is unknown.
+// A given time counts after the first step only: the time of a start is unknown.
 void Controller::look_for_hang(double now) {
-  if (rules_.hang_seconds <= 0 || !has_stepped_ || now - moved_ <= rules_.hang_seconds) return;
-  hangs_ = true;
+  std::optional<double> limit;
+  if (rules_.learns_hang)
+    limit = hang_limit_.seconds();
+  else if (rules_.hang_seconds > 0 && has_stepped_)
+    limit = rules_.hang_seconds;
+  if (!limit || now - hang_limit_.since() <= *limit) return;
+  hangs_ = true, hung_for_ = *limit;
   stop(now, 0, true);
 }
 
@@ -132,7 +139,7 @@ void Controller::decide(double now) {
 }
 
 std::string Controller::told_without_cause() const {
-  if (hangs_) return fmt::format("no rank made progress for {} s (--hang-seconds)", rules_.hang_seconds);
+  if (hangs_) return fmt::format("no rank made progress for {:.3g} s (--hang-seconds)", hung_for_);
   return "all ranks were stopped, and no rank is the cause";
 }
 

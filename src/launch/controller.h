@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launch/cause.h"
+#include "launch/hang_limit.h"
 #include "launch/messages.h"
 
 namespace megalith::launch {
@@ -22,6 +23,7 @@ struct Rules {
   double kill_grace_seconds = 0.2;  // the same if a signal ended the rank; other ranks then know no better cause
   double rejoin_seconds = 60;       // how long a lost node may take to come back
   double join_seconds = 600;        // how long all nodes may take to come at first
+  bool learns_hang = false;         // instead of the next one (hang_limit.h)
   double hang_seconds = 0;          // seconds without progress after the first step that end a generation; 0: no limit
   int spares = 0;                   // nodes without ranks, until another one is lost
   int least_nodes = 0;              // fewest nodes that may run; 0: all
@@ -75,7 +77,7 @@ class Controller {
     std::optional<Order> runs{};      // what it said in its hello
   };
 
-  void start(const World& world);
+  void start(const World& world, double now);
   bool adopt(double now);
   World world_now() const;   // that can start now
   int ranks_needed() const;  // the fewest that can run, if the available ones are too few; 0: unknown
@@ -84,7 +86,7 @@ class Controller {
   bool leaves_out(const Exit& cause, Meaning m);
   void stop(double now, double grace_seconds, bool is_hang = false);
   void exited(const Exit& e, double now);
-  void progressed(i64 iteration, double now);
+  void progressed(const Report& report, double now);
   void look_for_hang(double now);
   void decide(double now);
   void restart(const Exit* cause, double now);
@@ -110,8 +112,10 @@ class Controller {
   std::optional<double> fault_, waits_since_;  // when the generation failed; since when a node is missing
   bool says_first_step_ = false, has_stepped_ = false, hangs_ = false, grows_ = false;  // of this generation
   bool has_told_need_ = false;
-  i64 grows_behind_ = -1;           // the iteration at which more ranks became available
-  double moved_ = 0;                // time of the last progress
+  i64 grows_behind_ = -1;  // the iteration at which more ranks became available
+  HangLimit hang_limit_;
+  double hung_for_ = 0;             // seconds
+  i64 last_ = -1;                   // iteration of this generation
   i64 furthest_ = -1, begin_ = -1;  // last iteration of all generations; of all earlier generations
   int without_progress_ = 0;        // number of consecutive generations
   std::deque<double> restarts_;     // when

@@ -76,19 +76,20 @@ bool Controller::adopt(double now) {
   generation_ = newest, world_ = order->world, layout_ = order->layout;
   furthest_ = order->past.furthest, begin_ = order->past.begin, without_progress_ = order->past.without_progress;
   restarts_.assign(size_t(std::max(0, order->past.restarts)), now);
-  moved_ = now;
+  hang_limit_.begin(now);
   lines_.push_back(fmt::format("a new controller has taken over {} ranks of generation {}", world_, generation_));
   for (Node& n : nodes_) n.started = runs(n) ? n.runs->ranks : 0, n.first_rank = runs(n) ? n.runs->first_rank : world_;
   return true;
 }
 
-void Controller::start(const World& world) {
+void Controller::start(const World& world, double now) {
   is_new_ = false;
   ++generation_;
   waits_since_.reset();
   exits_.clear();
   has_stepped_ = hangs_ = grows_ = has_told_need_ = false;
-  grows_behind_ = -1;
+  grows_behind_ = last_ = -1;
+  hang_limit_.begin(now);
   begin_ = furthest_;
   const int ranks_before = std::exchange(world_, world.ranks);
   const std::string layout_before = std::exchange(layout_, world.layout);

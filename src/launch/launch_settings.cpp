@@ -1,6 +1,8 @@
 #include "launch/launch_settings.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -66,7 +68,7 @@ void check_values(const Settings& s) {
   check(s.max_restarts >= 0, "--max-restarts {}: want 0 or more", s.max_restarts);
   check(s.restart_window_minutes > 0, "--restart-window-minutes {}: want more than 0", s.restart_window_minutes);
   check(s.min_progress_steps >= 1, "--min-progress-steps {}: want 1 or more", s.min_progress_steps);
-  check(s.hang_seconds >= 0, "--hang-seconds {}: want 0 or more", s.hang_seconds);
+  s.hang_limit();
   check(s.snapshot_steps >= 0, "--snapshot-steps {}: want 0 or more", s.snapshot_steps);
   check(s.snapshot_replicas >= 0, "--snapshot-replicas {}: want 0 or more", s.snapshot_replicas);
   check(s.snapshot_replicas == 0 || s.snapshot_steps > 0,
@@ -98,7 +100,17 @@ void check_values(const Settings& s) {
 bool Settings::tees(int stream) const { return has_stream(tee, stream); }
 bool Settings::redirects_to_file(int stream) const { return has_stream(redirects, stream); }
 
-void list_fields(Settings& s, config::FieldList& f) {
+double Settings::hang_limit() const {
+  if (learns_hang()) return 0;
+  double seconds = -1;
+  const char* end = hang_seconds.data() + hang_seconds.size();
+  const auto read = std::from_chars(hang_seconds.data(), end, seconds);
+  check(read.ec == std::errc{} && read.ptr == end && seconds >= 0 && std::isfinite(seconds),
+        "--hang-seconds {}: want a number of seconds, 0 or more, or auto", hang_seconds);
+  return seconds;
+}
+
+static void list_launch(Settings& s, config::FieldList& f) {
   f.group("Launch");
   f.add("nnodes", s.nnodes,
         "Number of nodes. Each runs one `megalith launch`. With MIN:MAX the run continues with fewer nodes when some "
@@ -115,6 +127,9 @@ void list_fields(Settings& s, config::FieldList& f) {
   f.add("run-id", s.run_id, "Name of the run. It is part of the log paths. Node 0 refuses nodes with another name.")
       .shown_as("ID")
       .also("--rdzv-id");
+}
+
+static void list_restarts(Settings& s, config::FieldList& f) {
   f.group("Restarts");
   f.add("max-restarts", s.max_restarts,
         "Restarts within --restart-window-minutes. If more are needed, the launch ends.");
@@ -124,7 +139,9 @@ void list_fields(Settings& s, config::FieldList& f) {
         "93.");
   f.add("hang-seconds", s.hang_seconds,
         "Restart if no rank makes progress for this time after the first step. Choose more than an evaluation, a save "
-        "and one step take together. 0: only --distributed-timeout-minutes ends a hang.");
+        "and one step take together. auto: five times the longest gap of the last 32 steps, at least 2; evaluations, "
+        "saves and starts count apart. 0: only --distributed-timeout-minutes ends a hang.")
+      .shown_as("S|auto");
   f.add("min-ranks", s.min_ranks,
         "Fewest ranks with which the run continues when a device or a node is lost. The global batch size stays the "
         "same. 0: the ranks of the fewest nodes that --nnodes allows.");
@@ -147,6 +164,11 @@ void list_fields(Settings& s, config::FieldList& f) {
   f.add("snapshot-replicas", s.snapshot_replicas,
         "The next N nodes hold a copy of each snapshot, so a run resumes from memory when a node is lost. 0: none.")
       .shown_as("N");
+}
+
+void list_fields(Settings& s, config::FieldList& f) {
+  list_launch(s, f);
+  list_restarts(s, f);
   f.group("Output");
   f.add("log-dir", s.log_dir,
         "Write each rank's output also to files: DIR/RUN_ID/attempt_N/RANK/stdout.log and stderr.log.")

@@ -13,8 +13,8 @@ struct Settings {
   std::string nnodes{}, nproc_per_node{}, rdzv_endpoint{}, master_addr{}, run_id = "none", log_dir{}, elastic_layouts{};
   i64 node_rank = -1, master_port = 0, max_restarts = 100, min_progress_steps = 1, snapshot_steps = 0,
       snapshot_replicas = 0, min_ranks = 0, spares = 0;
-  double restart_window_minutes = 60, hang_seconds = 0, node_wait_seconds = 10;
-  std::string tee = "0", redirects = "0";
+  double restart_window_minutes = 60, node_wait_seconds = 10;
+  std::string tee = "0", redirects = "0", hang_seconds = "0";
   bool standalone = false, standby = false, help = false;
 
   std::vector<std::string> command{};
@@ -23,6 +23,8 @@ struct Settings {
   // `stream`: 1: stdout, 2: stderr.
   bool tees(int stream) const;
   bool redirects_to_file(int stream) const;
+  bool learns_hang() const { return hang_seconds == "auto"; }
+  double hang_limit() const;  // of --hang-seconds; 0: none, or learned
 };
 
 void list_fields(Settings& s, config::FieldList& f);

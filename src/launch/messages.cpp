@@ -46,7 +46,7 @@ std::string text_of(const Report& r) {
               {"snapshot_steps", r.snapshot_steps},
               {"runs", r.runs ? text_of(*r.runs) : ""}});
   if (r.kind == Report::Kind::told) j["signal"] = r.signal;
-  if (r.kind == Report::Kind::progress) j["iteration"] = r.iteration;
+  if (r.kind == Report::Kind::progress) j.update({{"iteration", r.iteration}, {"phase", int(r.phase)}});
   if (r.kind == Report::Kind::exited)
     j["exit"] = {{"rank", r.exit.rank},
                  {"code", r.exit.code},
@@ -72,7 +72,12 @@ Report report_from(const std::string& text) {
       r.snapshot_steps = j.at("snapshot_steps");
       if (const std::string runs = j.at("runs"); !runs.empty()) r.runs = order_from(runs);
     }
-    if (r.kind == Report::Kind::progress) r.iteration = j.at("iteration");
+    if (r.kind == Report::Kind::progress) {
+      r.iteration = j.at("iteration");
+      const int phase = j.at("phase");
+      check(phase >= 0 && phase <= int(Phase::saving), "phase {}: run the same program on every node", phase);
+      r.phase = Phase(phase);
+    }
     if (r.kind == Report::Kind::told) r.signal = j.at("signal");
     if (r.kind == Report::Kind::exited) {
       const json& e = j.at("exit");

@@ -40,6 +40,9 @@ struct Order {
   std::string why{};     // in a finish: the last line of the launch, which the agent of node 0 prints
 };
 
+// What the ranks of a node do.
+enum class Phase { training, evaluating, saving };
+
 // A message from an agent.
 struct Report {
   enum class Kind { hello, exited, progress, told };
@@ -47,12 +50,13 @@ struct Report {
   i64 generation = 0;    // in a hello: the last one that this agent knows
   std::string run_id{};  // in a hello, as are the next three
   std::string host{};
-  int ranks = 0;                // that this node starts
-  i64 snapshot_steps = 0;       // 0: no snapshots
-  std::optional<Order> runs{};  // in a hello: the order by which this agent has started its ranks
-  i64 iteration = -1;           // in a progress message: the last iteration; -1: none, but something advances
-  Exit exit{};                  // of exited
-  int signal = 0;               // in told: asks the launch to end
+  int ranks = 0;                  // that this node starts
+  i64 snapshot_steps = 0;         // 0: no snapshots
+  std::optional<Order> runs{};    // in a hello: the order by which this agent has started its ranks
+  i64 iteration = -1;             // in a progress message: the last iteration; -1: none, but something advances
+  Phase phase = Phase::training;  // in a progress message: of the time after it
+  Exit exit{};                    // of exited
+  int signal = 0;                 // in told: asks the launch to end
 };
 
 std::string text_of(const Report& report);

@@ -124,6 +124,10 @@ bool NodeRanks::hear(Rank& r) {
     if (message == "ready") r.is_ready = true;
     if (message == "settling" || message == "settled") r.is_settling = message == "settling";
     if (message == "kill agent") kill(getpid(), SIGKILL);
+    if (message.starts_with("away "))
+      r.phase = message == "away saving"       ? Phase::saving
+                : message == "away evaluating" ? Phase::evaluating
+                                               : Phase::training;
     if (message == "kill controller") r.kills_controller = true;
     if (message.starts_with("did ")) std::from_chars(text + 4, text + n, r.iteration);
     if (message.starts_with("stack ")) r.stacks.take(message.substr(6));
@@ -143,6 +147,16 @@ bool NodeRanks::kills_controller() {
   return kills;
 }
 
+// A machine with too many processes is no hang, but it must not hide one forever.
+bool NodeRanks::waits_for_cores(double now) {
+  constexpr double kBefore = 0.4, kLongest = 60;
+  const double still = now - moved_at_;
+  if ((!settings_.learns_hang() && settings_.hang_limit() == 0) || still < kBefore || still > kLongest) return false;
+  std::vector<pid_t> processes;
+  for (const Rank& r : running_) processes.push_back(r.child.pid);
+  return core_waits_.are_long(processes, now);
+}
+
 std::vector<Report> NodeRanks::look() {
   std::vector<Report> reports, ends;
   i64 furthest = -1;
@@ -158,11 +172,15 @@ std::vector<Report> NodeRanks::look() {
   });
   constexpr double kLongestSettling = 10;
   const double now = steady_seconds();
-  const bool has_moved = furthest > told_iteration_ || std::exchange(has_moved_, false);
-  if (has_moved) moved_at_ = now;
-  if (has_moved || (is_settling() && now - moved_at_ < kLongestSettling)) {
+  Phase phase = Phase::training;
+  for (const Rank& r : running_) phase = std::max(phase, r.phase);
+  const bool has_moved = furthest > told_iteration_ || std::exchange(has_moved_, false) || phase != phase_;
+  if (has_moved) moved_at_ = now, core_waits_.forget();
+  if (has_moved || (is_settling() && now - moved_at_ < kLongestSettling) || waits_for_cores(now)) {
     told_iteration_ = std::max(furthest, told_iteration_);
-    reports.push_back({.kind = Report::Kind::progress, .generation = generation_, .iteration = told_iteration_});
+    phase_ = phase;
+    reports.push_back(
+        {.kind = Report::Kind::progress, .generation = generation_, .iteration = told_iteration_, .phase = phase});
   }
   reports.insert(reports.end(), ends.begin(), ends.end());
   keep_standby();

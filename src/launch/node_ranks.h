@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "launch/child.h"
+#include "launch/core_waits.h"
 #include "launch/launch_settings.h"
 #include "launch/lent_devices.h"
 #include "launch/messages.h"
@@ -53,6 +54,7 @@ class NodeRanks {
     bool is_settling = false;  // it allocates memory during its steps
     bool has_stood_by = false;
     bool kills_controller = false;
+    Phase phase = Phase::training;
   };
 
   Rank start_rank(const Order& order, int local_rank, bool stands_by) const;
@@ -69,6 +71,7 @@ class NodeRanks {
   void end_standby();
   // Whether steps may be slow for a known reason: ranks pin memory, or standby ranks start.
   bool is_settling() const;
+  bool waits_for_cores(double now);  // if hangs are looked for
 
   const Settings settings_;
   LentDevices devices_;
@@ -85,6 +88,8 @@ class NodeRanks {
   i64 generation_ = 0, told_iteration_ = -1, memory_kills_ = 0;
   bool has_moved_ = false;  // since the last report
   double moved_at_ = 0;     // by the steady clock
+  CoreWaits core_waits_;
+  Phase phase_ = Phase::training;  // of the last report
   std::optional<double> kill_unjoined_, kill_all_;
 };
 

@@ -184,6 +184,21 @@ TEST(Controller, EndsAGenerationInWhichNothingMoves) {
   EXPECT_NE(n.said.find("no rank made progress for 5 s"), std::string::npos) << n.said;
 }
 
+TEST(Controller, LearnsHowLongItMayBeQuiet) {
+  Nodes n({.learns_hang = true});
+  n.now = 100;
+  for (i64 i = 1; i <= 3; ++i) n.now += 0.1, n.did(i);
+  n.now += 1.9;
+  EXPECT_TRUE(n.tick().empty());
+  n.now += 0.2;
+  const auto orders = n.tick();
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_TRUE(orders[0].second.is_hang);
+  for (const int r : {0, 1}) n.ends({.rank = r, .signal = 9, .is_brought_down = true, .iteration = 3});
+  n.tick();
+  EXPECT_NE(n.said.find("no rank made progress for 2 s"), std::string::npos) << n.said;
+}
+
 TEST(Controller, EndsAsItWasToldTo) {
   Nodes saved({});
   saved.did(3);

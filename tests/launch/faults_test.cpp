@@ -83,6 +83,20 @@ TEST_F(LaunchedFaults, GoOnBehindEachKind) {
                {"hang", "hangs after iteration"}});
 }
 
+// The time of a hang is learned. An evaluation and a slow save are none.
+TEST_F(LaunchedFaults, GoOnBehindAHangWithoutATimeForIt) {
+  const std::string more = "--save-interval 2 --eval-interval 3 --eval-iters 2";
+  const std::vector<std::string> with{
+      "--standalone", "--nproc-per-node", "3", "--snapshot-steps", "1", "--hang-seconds", "auto"};
+  const Ended whole = run("whole", "disk@1:4:slow:seconds=3", more, with);
+  expect_restarts(whole, 0);
+  const Ended e = run("hang", "hang@1:7", more, with);
+  expect_restarts(e, 1);
+  expect_named(e, "hangs after iteration 6", 1);
+  EXPECT_EQ(e.lines_with("no rank made progress for ").size(), 1u) << e.err;
+  expect_same_end("whole", "hang", kIterations);
+}
+
 TEST_F(LaunchedFaults, GoOnBehindFaultsInsideAnExchange) {
   expect_each({{"kill:in=exchange", "was ended by SIGKILL"},
                {"throw:in=exchange", "ended with exit code 1"},

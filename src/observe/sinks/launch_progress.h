@@ -10,6 +10,8 @@ class LaunchProgress final : public Sink {
  public:
   explicit LaunchProgress(const LaunchLine& line) : line_(line) {}
   void take(const Record& record) override { line_.did(record.iteration); }
+  void leave(Away where) override { line_.away(where == Away::saving ? "saving" : "evaluating"); }
+  void come_back() override { line_.away("no"); }
   void finish() override { line_.settling(); }
 
  private:

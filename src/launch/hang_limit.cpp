@@ -1,0 +1,45 @@
+#include "launch/hang_limit.h"
+
+#include <algorithm>
+
+namespace megalith::launch {
+
+constexpr double kTimes = 5, kLeast = 2, kLeastApart = 10;
+
+void HangLimit::Gaps::end() {
+  constexpr size_t kSteps = 32;
+  last.push_back(longest);
+  if (last.size() > kSteps) last.pop_front();
+  longest = 0;
+}
+
+std::optional<double> HangLimit::Gaps::limit(double least) const {
+  if (last.empty()) return {};
+  return std::max(least, kTimes * std::max(longest, *std::ranges::max_element(last)));
+}
+
+void HangLimit::begin(double now) {
+  began_ = moved_ = now;
+  phase_ = Phase::training;
+  has_stepped_ = false;
+  for (Gaps& g : gaps_) g.longest = 0;
+}
+
+void HangLimit::progressed(bool is_step, Phase next, double now) {
+  Gaps& g = gaps_[size_t(phase_)];
+  if (has_stepped_) {
+    g.longest = std::max(g.longest, now - moved_);
+    if (phase_ == Phase::training ? is_step : next != phase_) g.end();
+  } else if (is_step) {
+    longest_start_ = std::max(longest_start_, now - began_);
+  }
+  has_stepped_ = has_stepped_ || is_step;
+  moved_ = now, phase_ = next;
+}
+
+std::optional<double> HangLimit::seconds() const {
+  if (has_stepped_) return gaps_[size_t(phase_)].limit(phase_ == Phase::training ? kLeast : kLeastApart);
+  return longest_start_ > 0 ? std::optional(std::max(kLeastApart, kTimes * longest_start_)) : std::nullopt;
+}
+
+}  // namespace megalith::launch

@@ -1,0 +1,83 @@
+// The learned time of a hang, and processes that wait for a core.
+#include "launch/hang_limit.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launch/core_waits.h"
+
+namespace megalith::launch {
+namespace {
+
+TEST(HangLimit, IsFiveTimesTheLongestGapOfTheLastSteps) {
+  HangLimit h;
+  h.begin(100);
+  EXPECT_FALSE(h.seconds()) << "the time of a first start is unknown";
+  double now = 103;
+  h.progressed(true, Phase::training, now);
+  EXPECT_FALSE(h.seconds()) << "a gap behind a step is needed";
+  const auto steps = [&](int n, double seconds) {
+    for (int i = 0; i < n; ++i) h.progressed(true, Phase::training, now += seconds);
+  };
+  steps(3, 0.1);
+  EXPECT_EQ(h.seconds(), 2.0);
+  h.progressed(false, Phase::training, now += 3);  // within a step
+  EXPECT_EQ(h.since(), now);
+  steps(1, 0.1);
+  EXPECT_EQ(h.seconds(), 15.0);
+  steps(31, 0.1);
+  EXPECT_EQ(h.seconds(), 15.0);
+  steps(1, 0.1);
+  EXPECT_EQ(h.seconds(), 2.0) << "32 steps ago";
+  h.begin(now);
+  EXPECT_EQ(h.seconds(), 15.0) << "five times the first start";
+  h.progressed(true, Phase::training, now += 1);
+  EXPECT_EQ(h.seconds(), 2.0) << "known from former generations";
+}
+
+TEST(HangLimit, LearnsSavesAndEvaluationsApart) {
+  HangLimit h;
+  h.begin(0);
+  double now = 0;
+  for (int i = 0; i < 4; ++i) h.progressed(true, Phase::training, now += 0.1);
+  for (const Phase apart : {Phase::saving, Phase::evaluating}) {
+    h.progressed(false, apart, now += 0.1);
+    EXPECT_FALSE(h.seconds()) << "the first one may last";
+    h.progressed(false, Phase::training, now += 7);
+    EXPECT_EQ(h.seconds(), 2.0);
+    h.progressed(false, apart, now += 0.1);
+    EXPECT_EQ(h.seconds(), 35.0);
+    h.progressed(false, Phase::training, now += 0.1);
+  }
+}
+
+// Two busy processes on one core wait for half of the time. A process that sleeps does not.
+TEST(CoreWaits, AreLongWhereProcessesShareACore) {
+  const auto start = [](bool is_busy) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    for (volatile int i = 0;; i = i + 1)
+      if (!is_busy) pause();
+  };
+  const std::vector<pid_t> busy{start(true), start(true)}, asleep{start(false)};
+  CoreWaits of_busy, of_asleep;
+  EXPECT_FALSE(of_busy.are_long(busy, 0)) << "nothing is known yet";
+  EXPECT_FALSE(of_asleep.are_long(asleep, 0));
+  usleep(1000000);
+  EXPECT_TRUE(of_busy.are_long(busy, 1));
+  EXPECT_TRUE(of_busy.are_long(busy, 1.1)) << "the last answer";
+  EXPECT_FALSE(of_asleep.are_long(asleep, 1));
+  of_busy.forget();
+  EXPECT_FALSE(of_busy.are_long(busy, 2));
+  for (const pid_t p : {busy[0], busy[1], asleep[0]}) kill(p, SIGKILL), waitpid(p, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace megalith::launch
