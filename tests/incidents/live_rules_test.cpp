@@ -55,8 +55,8 @@ const std::set<std::string> kFourRules{"MegatronGradNormSpike", "MegatronIterati
 
 // What Prometheus said during a course.
 struct Seen {
-  std::set<std::string> firing, too_early;  // too_early: before the first iteration with faults
-  double last = 0;                          // last iteration of a scrape
+  std::set<std::string> firing{}, too_early{};  // too_early: before the first iteration with faults
+  double last = 0;                              // last iteration of a scrape
   std::string about;
 
   // All rules fire. The gradients' rule waits for the faults, and so does the all-reduces'.
