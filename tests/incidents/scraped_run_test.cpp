@@ -28,7 +28,7 @@ struct StepCost {
   double cpu = 0, waits = 0;
 };
 
-double least(const std::vector<StepCost>& all, double StepCost::* what) {
+double least(const std::vector<StepCost>& all, double StepCost::*what) {
   double x = 1e300;
   for (const StepCost& cost : all) x = std::min(x, cost.*what);
   return x;
@@ -50,13 +50,13 @@ class ScrapedRun : public Workshop {
       if (runs.size() == 1) pid_ = runs[0], watch();
       return is_done = true;
     };
-    const Ran ran = megalith(
-        fmt::format("pretrain-gpt --num-layers 2 --hidden-size 64 --num-attention-heads 2 --seq-length 64 "
-                    "--micro-batch-size 2 --mock-data --vocab-size 300 --lr 1e-4 --eval-iters 0 --no-progress "
-                    "--log-interval 1 --train-iters 1000000 --metrics-file {} --prometheus-address 127.0.0.1 "
-                    "--prometheus-port {}",
-                    metrics_, port_),
-        limits);
+    const Ran ran =
+        megalith(fmt::format("pretrain-gpt --num-layers 2 --hidden-size 64 --num-attention-heads 2 --seq-length 64 "
+                             "--micro-batch-size 2 --mock-data --vocab-size 300 --lr 1e-4 --eval-iters 0 --no-progress "
+                             "--log-interval 1 --train-iters 1000000 --metrics-file {} --prometheus-address 127.0.0.1 "
+                             "--prometheus-port {}",
+                             metrics_, port_),
+                 limits);
     EXPECT_GT(pid_, 0) << ran.out << ran.err;
   }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <limits>
+#include <list>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -80,11 +81,31 @@ TEST_F(EndpointTest, SaysWhetherTheRunIsWell) {
   EXPECT_EQ(http_get(endpoint_->port(), "/other").substr(0, 12), "HTTP/1.1 404");
 }
 
-// Two clients never finish their request. They must not block other clients.
-TEST_F(EndpointTest, AnswersBesideSlowReaders) {
-  const SlowReader a(endpoint_->port()), b(endpoint_->port());
+// Clients that send nothing, or never finish their request, must not block others. They are disconnected after some
+// time. So 200 of them delay a scrape by less than Prometheus waits, which is 10 seconds.
+TEST_F(EndpointTest, AnswersBesideSilentClients) {
   endpoint_->set("megalith_iteration", 3);
-  EXPECT_TRUE(tells("megalith_iteration{job_name=\"a\",run_id=\"7\"} 3"));
+  std::list<SlowReader> silent;
+  for (const auto& [clients, seconds] : {std::pair(40u, 3.0), {200u, 10.0}}) {
+    while (silent.size() < clients) silent.emplace_back(endpoint_->port(), silent.size() % 2 ? "GET /metr" : "");
+    const double began = steady_seconds();
+    EXPECT_TRUE(tells("megalith_iteration{job_name=\"a\",run_id=\"7\"} 3"));
+    EXPECT_LT(steady_seconds() - began, seconds) << clients;
+  }
+}
+
+// Its end must not delay the end of a run by the 2 seconds that the server's thread may sleep. The least of three times
+// does not depend on the load of the machine.
+TEST_F(EndpointTest, EndsAtOnce) {
+  double least = 1e300;
+  for (int i = 0; i < 3; ++i) {
+    http_get(endpoint_->port(), "/healthz");  // the thread has begun
+    const double began = steady_seconds();
+    endpoint_.reset();
+    least = std::min(least, steady_seconds() - began);
+    endpoint_ = opened();
+  }
+  EXPECT_LT(least, 1);
 }
 
 TEST_F(EndpointTest, NamesWhoHasThePort) {

@@ -38,7 +38,7 @@ std::string http_get(int port, const std::string& path) {
   return all;
 }
 
-SlowReader::SlowReader(int port) : fd_(connected(port)) { send_text(fd_, "GET /metr"); }
+SlowReader::SlowReader(int port, const std::string& text) : fd_(connected(port)) { send_text(fd_, text); }
 SlowReader::~SlowReader() { close(fd_); }
 
 TakenPort::TakenPort() : fd_(socket(AF_INET, SOCK_STREAM, 0)) {

@@ -7,10 +7,10 @@ namespace megalith {
 // The complete answer to GET `path`. Empty if there is no answer.
 std::string http_get(int port, const std::string& path);
 
-// Connects, sends half a request, and keeps the connection open until its destructor.
+// Connects, sends the beginning of a request, and keeps the connection open until its destructor.
 class SlowReader {
  public:
-  explicit SlowReader(int port);
+  SlowReader(int port, const std::string& text);
   ~SlowReader();
   SlowReader(const SlowReader&) = delete;
 
