@@ -2,7 +2,9 @@
 
 #include <cstdlib>
 
+#include "base/append_file.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "observe/sinks/chart.h"
 #include "observe/sinks/console.h"
 #include "observe/sinks/launch_progress.h"
@@ -32,18 +34,38 @@ std::unique_ptr<Sink> make_wandb(const Options& o, i64 iteration, const std::sha
   return asked.is_on() ? std::make_unique<Wandb>(o, asked, iteration, [clock] { return clock->unix; }) : nullptr;
 }
 
-// The order matters: the first sink that cannot be opened is the one reported.
+// The files of a run. `lacks`: the run may do without a file that cannot be opened, and warns. The order matters: the
+// first file that cannot be opened is the one reported.
+class Files {
+ public:
+  void add(bool lacks, const std::function<std::unique_ptr<Sink>()>& open) {
+    try {
+      if (auto sink = open()) all.push_back(std::move(sink));
+    } catch (const UnwritablePlace& e) {
+      if (!lacks) throw;
+      log::warn("{}; the run continues without it", e.what());
+    }
+  }
+  std::vector<std::unique_ptr<Sink>> all{};
+};
+
+// A run from the beginning refuses to start, so that its user sees it at once. A resumed run must train. So must any
+// run without a place for W&B, as with W&B's own client.
 std::vector<std::unique_ptr<Sink>> make_files(const Options& o, i64 iteration, const std::shared_ptr<ToldAt>& clock) {
   const TrainConfig& t = o.train;
-  std::vector<std::unique_ptr<Sink>> files;
-  if (!t.tensorboard_dir.empty()) files.push_back(make_tensorboard(o, iteration, clock));
-  if (auto wandb = make_wandb(o, iteration, clock)) files.push_back(std::move(wandb));
-  if (!t.metrics_file.empty()) files.push_back(std::make_unique<MetricsFile>(t.metrics_file, iteration));
+  const bool resumes = iteration > 0;
+  Files files;
+  if (!t.tensorboard_dir.empty()) files.add(resumes, [&] { return make_tensorboard(o, iteration, clock); });
+  files.add(true, [&] { return make_wandb(o, iteration, clock); });
+  if (!t.metrics_file.empty())
+    files.add(resumes, [&] { return std::make_unique<MetricsFile>(t.metrics_file, iteration); });
   if (t.save_tokens_per_expert_interval > 0 && o.model.moe.num_experts > 0)
-    files.push_back(std::make_unique<TokensPerExpert>(t.save, iteration, t.save_tokens_per_expert_interval, o.model));
+    files.add(resumes, [&] {
+      return std::make_unique<TokensPerExpert>(t.save, iteration, t.save_tokens_per_expert_interval, o.model);
+    });
   if (!t.save.empty() && !t.skip_train)
-    files.push_back(std::make_unique<RanksFile>(t.save, iteration, [clock] { return clock->unix; }));
-  return files;
+    files.add(resumes, [&] { return std::make_unique<RanksFile>(t.save, iteration, [clock] { return clock->unix; }); });
+  return std::move(files.all);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <sstream>
@@ -59,6 +60,39 @@ TEST_F(AppendFileTest, full_disk_loses_whole_records_and_warns_once) {
   EXPECT_EQ(said, "warning: test file " + path.string() + ": File too large: records are lost; the run continues\n");
   EXPECT_TRUE(file.append("end"));
   EXPECT_EQ(read_all(path), first + fits + "end");
+}
+
+TEST_F(AppendFileTest, a_removed_file_is_made_again) {
+  AppendFile file(path, "test file");
+  EXPECT_TRUE(file.append("one\n"));
+  EXPECT_FALSE(file.is_removed());
+  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(file.is_removed());
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(file.append("two\n"));
+  EXPECT_TRUE(file.append("three\n"));
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "warning: test file " + path.string() + ": it was removed: later records go to a new one; the run continues\n");
+  EXPECT_EQ(read_all(path), "two\nthree\n");
+}
+
+// Its folder is replaced by a file, then that is removed too.
+TEST_F(AppendFileTest, a_file_that_cannot_be_made_again_is_tried_again) {
+  AppendFile file(path, "test file");
+  std::filesystem::remove_all(path.parent_path());
+  std::ofstream(path.parent_path()) << "x";
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(file.append("one\n"));
+  EXPECT_FALSE(file.append("two\n"));
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  EXPECT_NE(said.find("records are lost; the run continues"), std::string::npos) << said;
+  std::filesystem::remove(path.parent_path());
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(file.append("three\n"));
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(read_all(path), "three\n");
 }
 
 TEST_F(AppendFileTest, says_why_it_cannot_open) {

@@ -1,10 +1,9 @@
 // Tests of runs that end early. All files must have all completed iterations, in order.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "exec/cpu/backend.h"
 #include "tests/train/small_run.h"
+#include "told_iterations.h"
 #include "train/pretrain.h"
 #include "wandb_reader.h"
 
@@ -19,38 +18,6 @@ std::string only_file(const fs::path& dir, const std::string& part) {
     if (entry.path().filename().string().find(part) != std::string::npos) found = entry.path().string();
   EXPECT_FALSE(found.empty()) << part;
   return found.empty() ? "" : read_file(found);
-}
-
-std::vector<i64> in_metrics_file(const fs::path& dir) {
-  std::vector<i64> iterations;
-  std::ifstream file(dir / "metrics.jsonl");
-  for (std::string line; std::getline(file, line);) iterations.push_back(nlohmann::json::parse(line)["iteration"]);
-  return iterations;
-}
-
-std::vector<i64> in_wandb(const fs::path& dir) {
-  std::vector<i64> iterations;
-  for (const std::string& record : read_wandb(only_file(dir, ".wandb")))
-    if (const std::string row = record_part(record, 2); !row.empty())
-      iterations.push_back(i64(proto_fields(record_part(row, 2)).at(0).value));
-  return iterations;
-}
-
-// The steps of the loss curve in a TensorBoard file.
-std::vector<i64> in_tensorboard(const fs::path& dir) {
-  std::vector<i64> steps;
-  const std::string file = only_file(dir, "tfevents");
-  for (size_t at = 0; at + 12 <= file.size();) {
-    u64 length = 0;
-    std::memcpy(&length, file.data() + at, sizeof length);
-    const std::string event = file.substr(at + 12, length);
-    at += 16 + length;
-    const std::string value = record_part(record_part(event, 5), 1);
-    if (value.empty() || record_part(value, 1) != "lm loss") continue;
-    for (const ProtoField& f : proto_fields(event))
-      if (f.number == 2) steps.push_back(i64(f.value));
-  }
-  return steps;
 }
 
 // `last`: the last step of a run with a fault; 0: take it from its checkpoint.
@@ -76,9 +43,9 @@ void expect_all(const std::string& name, const std::string& flags, i64 last, con
   if (last == 0) last = std::stoll(only_file(folder.path, "latest_checkpointed_iteration"));
   std::vector<i64> all;
   for (i64 i = 1; i <= last; ++i) all.push_back(i);
-  EXPECT_EQ(in_metrics_file(folder.path), all);
-  EXPECT_EQ(in_wandb(folder.path), all);
-  EXPECT_EQ(in_tensorboard(folder.path), all);
+  EXPECT_EQ(in_metrics_file(dir + "/metrics.jsonl"), all);
+  EXPECT_EQ(in_wandb(only_file(folder.path, ".wandb")), all);
+  EXPECT_EQ(in_tensorboard(only_file(folder.path, "tfevents")), all);
   // The file has the exit code: 0, or 1 if the run failed.
   const std::string end = record_part(read_wandb(only_file(folder.path, ".wandb")).back(), 18);
   EXPECT_EQ(proto_fields(end).at(0).number, error.empty() ? 2 : 1) << name;

@@ -13,20 +13,19 @@ TensorBoardOrigin this_process() {
 }
 
 // A unique name: two writers of one process and second need different files.
-static std::filesystem::path free_path(const std::filesystem::path& folder, const TensorBoardOrigin& origin,
-                                       double started) {
+std::filesystem::path TensorBoardWriter::free_path() const {
+  const i64 started = i64(origin_.now());
   for (i64 n = 0;; ++n) {
     const auto path =
-        folder / fmt::format("events.out.tfevents.{:010d}.{}.{}.{}", i64(started), origin.hostname, origin.pid, n);
+        folder_ / fmt::format("events.out.tfevents.{:010d}.{}.{}.{}", started, origin_.hostname, origin_.pid, n);
     std::error_code error;
     if (!std::filesystem::exists(path, error)) return path;
   }
 }
 
-TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder, const TensorBoardOrigin& origin,
-                                     double started)
-    : now_(origin.now), file_(free_path(folder, origin, started), "TensorBoard file") {
-  add(tfevents::start_event(started));
+TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder, const TensorBoardOrigin& origin)
+    : folder_(folder), origin_(origin), file_(free_path(), "TensorBoard file") {
+  add(tfevents::start_event(origin_.now()));
 }
 
 void TensorBoardWriter::add(std::string_view event) {
@@ -36,16 +35,19 @@ void TensorBoardWriter::add(std::string_view event) {
 }
 
 void TensorBoardWriter::scalar(std::string_view tag, double value, i64 step) {
-  add(tfevents::scalar_event({now_(), step}, tag, float(value)));
+  add(tfevents::scalar_event({origin_.now(), step}, tag, float(value)));
 }
 void TensorBoardWriter::text(std::string_view name, std::string_view text, i64 step) {
-  add(tfevents::text_event({now_(), step}, name, text));
+  add(tfevents::text_event({origin_.now(), step}, name, text));
 }
 void TensorBoardWriter::histogram(std::string_view tag, const tfevents::Histogram& histogram, i64 step) {
-  add(tfevents::histogram_event({now_(), step}, tag, histogram));
+  add(tfevents::histogram_event({origin_.now(), step}, tag, histogram));
 }
 void TensorBoardWriter::flush() {
-  if (!waiting_.empty()) file_.append(waiting_);
+  if (waiting_.empty()) return;
+  if (file_.is_removed() && file_.replace(free_path()))
+    waiting_ = tfevents::record(tfevents::start_event(origin_.now())) + waiting_;
+  file_.append(waiting_);
   waiting_.clear();
 }
 

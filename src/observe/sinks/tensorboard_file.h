@@ -20,9 +20,8 @@ TensorBoardOrigin this_process();
 
 class TensorBoardWriter {
  public:
-  // Creates the folder and the file. Error if that fails.
-  explicit TensorBoardWriter(const std::filesystem::path& folder, const TensorBoardOrigin& origin = this_process())
-      : TensorBoardWriter(folder, origin, origin.now()) {}
+  // Creates the folder and the file. UnwritablePlace if that fails.
+  explicit TensorBoardWriter(const std::filesystem::path& folder, const TensorBoardOrigin& origin = this_process());
   ~TensorBoardWriter() { flush(); }
 
   void scalar(std::string_view tag, double value, i64 step);  // stored as float
@@ -32,10 +31,11 @@ class TensorBoardWriter {
   const std::filesystem::path& path() const { return file_.path(); }
 
  private:
-  TensorBoardWriter(const std::filesystem::path& folder, const TensorBoardOrigin& origin, double started);
   void add(std::string_view event);
+  std::filesystem::path free_path() const;
 
-  std::function<double()> now_;
+  std::filesystem::path folder_;
+  TensorBoardOrigin origin_;
   AppendFile file_;
   std::string waiting_;
 };

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <random>
 
+#include "base/append_file.h"
 #include "base/log.h"
 
 namespace megalith {
@@ -34,11 +35,13 @@ WandbPlace make_wandb_place(const fs::path& dir, const std::string& given, doubl
   // If two runs have the same id and second, each gets its own folder.
   const std::string stem = fmt::format("offline-run-{}-{}", time, id);
   place.dir = dir / "wandb" / stem;
-  for (int n = 1; fs::exists(place.dir); ++n)
-    place.dir = dir / "wandb" / fmt::format("offline-run-{}_{}-{}", time, n, id);
   std::error_code error;
+  for (int n = 1; fs::exists(place.dir, error); ++n)
+    place.dir = dir / "wandb" / fmt::format("offline-run-{}_{}-{}", time, n, id);
   fs::create_directories(place.dir / "files", error);
-  check(!error, "--wandb-save-dir: cannot make {} ({}): choose another place", place.dir.string(), error.message());
+  if (error)
+    throw UnwritablePlace(fmt::format("--wandb-save-dir: cannot make {} ({}): choose another place", place.dir.string(),
+                                      error.message()));
   place.file = place.dir / fmt::format("run-{}.wandb", id);
   return place;
 }

@@ -56,15 +56,24 @@ std::string wandb_json(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-WandbFile::WandbFile(const std::filesystem::path& path) : file_(path, "W&B file") {
+WandbFile::WandbFile(const std::filesystem::path& path) : file_(path, "W&B file") { begin(); }
+
+void WandbFile::begin() {
+  size_ = records_ = 0;
   const std::string header = ":W&B" + little_endian(u16(0xBEE1)) + '\0';
   if (file_.append(header)) size_ = i64(header.size());
   const Message version = Message().bytes(1, "megalith").bytes(2, kReader);
-  add(Message().bytes(21, Message().bytes(1, version)));
+  add_here(Message().bytes(21, Message().bytes(1, version)));
+  if (!run_.empty()) add_here(run_);
+}
+
+void WandbFile::add(std::string_view fields) {
+  if (file_.is_removed() && file_.replace(path())) begin();
+  add_here(fields);
 }
 
 // One write per record, so a truncated file has complete records before the cut. Lost records get no number.
-void WandbFile::add(std::string_view fields) {
+void WandbFile::add_here(std::string_view fields) {
   const std::string record = in_blocks(size_, Message().number(1, u64(records_ + 1)).take() + std::string(fields));
   if (!file_.append(record)) return;
   size_ += i64(record.size()), ++records_;
@@ -82,7 +91,9 @@ void WandbFile::run(const WandbRun& r) {
   const i64 seconds = i64(r.started);
   Message started;
   started.number(1, u64(seconds)).number(2, u64((r.started - double(seconds)) * 1e9));
-  add(Message().bytes(17, m.bytes(17, started)));
+  const std::string fields = Message().bytes(17, m.bytes(17, started)).take();
+  add(fields);
+  run_ = fields;
 }
 
 void WandbFile::history(i64 step, const WandbItems& items) {

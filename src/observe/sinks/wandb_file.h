@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/append_file.h"
+#include "base/dtype.h"
 
 namespace megalith {
 
@@ -27,7 +28,7 @@ struct WandbRun {
 
 class WandbFile {
  public:
-  // Creates the file and writes its header. Error if that fails.
+  // Creates the file and writes its header. UnwritablePlace if that fails.
   explicit WandbFile(const std::filesystem::path& path);
   void run(const WandbRun& run);
   void history(i64 step, const WandbItems& items);
@@ -36,9 +37,12 @@ class WandbFile {
   const std::filesystem::path& path() const { return file_.path(); }
 
  private:
+  void begin();
   void add(std::string_view fields);  // body of a record, without its number
+  void add_here(std::string_view fields);
 
   AppendFile file_;
+  std::string run_;  // body of the run's record, which each file needs
   i64 size_ = 0, records_ = 0;
 };
 
