@@ -19,6 +19,8 @@ if(CCACHE)
 endif()
 
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra> $<$<COMPILE_LANGUAGE:CXX>:-Wno-unknown-pragmas>)
+# By default GCC collects its garbage whenever its memory has doubled since 128 MiB: 5 to 9% of a large unit's time.
+add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>)
 if(MEGALITH_NATIVE)
   set(MEGALITH_ARCH native)
 endif()
