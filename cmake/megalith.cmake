@@ -82,7 +82,7 @@ endfunction()
 # megalith_test(name [DEPS target...] [SOURCES file...] [PREFIX text] [LABELS label...] [TIMEOUT seconds] [ALONE filter]):
 # one GoogleTest program from all .cpp files of the calling folder and SOURCES. PREFIX distinguishes its tests from those
 # of another program. Each test may take TIMEOUT seconds (300 if absent). ctest runs nothing beside the tests of ALONE,
-# which compare times.
+# which need a core at the right time.
 function(megalith_test name)
   cmake_parse_arguments(ARG "" "PREFIX;TIMEOUT;ALONE" "DEPS;SOURCES;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
