@@ -33,10 +33,10 @@ double AxisScale::place(double value) const {
   return (value - low) / (high - low);
 }
 
-AxisScale scale_over(double low, double high, bool from_zero) {
+AxisScale scale_over(double low, double high, bool from_zero, bool may_be_logarithmic) {
   constexpr double kLargest = 1e300, kFactor = 100;
   low = std::clamp(low, -kLargest, kLargest), high = std::clamp(high, -kLargest, kLargest);
-  AxisScale s{low, high, !from_zero && low > 0 && high / low > kFactor};
+  AxisScale s{low, high, may_be_logarithmic && low > 0 && high / low > kFactor};
   if (s.logarithmic) {
     s.low = std::pow(10, std::floor(std::log10(low) * 2) / 2), s.high = high * 1.1;
     return s;
@@ -69,12 +69,18 @@ std::vector<AxisMark> marks_of(const AxisScale& s, int about, bool whole) {
   return marks;
 }
 
+std::string iteration_label(double left, double y) {
+  constexpr double kHalfOfNumber = 14;  // of the first number, whose middle is at `left`
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">iteration</text>", left - kHalfOfNumber, y);
+}
+
 std::string iteration_texts(const ThreeIterations& at, double left, double right, double y) {
   const auto text = [y](double x, const char* anchor, i64 iteration) {
     return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>", x, y, anchor,
                        whole_number(double(iteration)));
   };
-  return text(left, "start", at.first) + text((left + right) / 2, "middle", at.middle) + text(right, "end", at.last);
+  return iteration_label(left, y) + text(left, "start", at.first) + text((left + right) / 2, "middle", at.middle) +
+         text(right, "end", at.last);
 }
 
 }  // namespace megalith::report

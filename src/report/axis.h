@@ -15,8 +15,9 @@ struct AxisScale {
   double place(double value) const;
 };
 
-// An axis that contains all values between `low` and `high`, which are finite.
-AxisScale scale_over(double low, double high, bool from_zero);
+// An axis that contains all values between `low` and `high`, which are finite. `may_be_logarithmic`: it is, if both are
+// above 0 and differ by more than a factor of 100.
+AxisScale scale_over(double low, double high, bool from_zero, bool may_be_logarithmic);
 
 struct AxisMark {
   double value;
@@ -25,7 +26,11 @@ struct AxisMark {
 // About `about` round values. `whole`: integers only.
 std::vector<AxisMark> marks_of(const AxisScale& scale, int about, bool whole = false);
 
-// Texts below a chart: its first iteration at `left`, the middle one, and the last one at `right`.
+// The name of the axis of iterations, to the left of its first number.
+std::string iteration_label(double left, double y);
+
+// Texts below a chart: the name of the axis, the first iteration at `left`, the middle one, and the last one at
+// `right`.
 struct ThreeIterations {
   i64 first = 0, middle = 0, last = 0;
 };

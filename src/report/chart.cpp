@@ -49,6 +49,7 @@ std::string axes(const Frame& f) {
         "text-anchor=\"{}\">{}</text>",
         x, bottom, x, bottom + 16, anchor, escaped(m.text));
   }
+  out += iteration_label(kLeft, bottom + 16);
   return out + fmt::format("<path class=\"axis\" d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\"/>", kLeft, kTop, bottom, right);
 }
 
@@ -89,12 +90,16 @@ std::string drawn(const Frame& f, const ChartCurve& c) {
   return out;
 }
 
-// The last value of the run's first curve, for the figure's caption.
-std::string last_text(const ChartSpec& spec, const ChartCurve& c) {
+// For the figure's caption: the last value of the run's first curve, and what the axis and the marks mean.
+std::string caption(const ChartSpec& spec, const ChartCurve& c, const AxisScale& y) {
   if (!c.curve || c.curve->points.empty()) return {};
   const CurvePoint& p = c.curve->points.back();
-  return fmt::format("{}{} at iteration {}", short_number(p.value * spec.scale),
-                     spec.unit.empty() ? "" : " " + spec.unit, whole_number(double(p.iteration)));
+  std::string text = fmt::format("{}{} at iteration {}", short_number(p.value * spec.scale),
+                                 spec.unit.empty() ? "" : " " + spec.unit, whole_number(double(p.iteration)));
+  if (y.logarithmic) text += "; logarithmic";
+  if (std::ranges::any_of(c.curve->points, [](const CurvePoint& q) { return !std::isfinite(q.value); }))
+    text += "; red mark: not finite";
+  return text;
 }
 
 }  // namespace
@@ -113,7 +118,7 @@ std::string chart(const ChartSpec& spec, const std::vector<ChartCurve>& curves) 
   if (y.is_empty()) y = {0, 1};
   const Frame frame{spec.wide ? 980.0 : 480.0,
                     {x.low, x.high > x.low ? x.high : x.low + 1},
-                    scale_over(y.low, y.high, spec.from_zero),
+                    scale_over(y.low, y.high, spec.from_zero, !spec.from_zero || spec.is_speed),
                     spec.scale};
   std::string body = axes(frame);
   for (const bool baseline : {true, false})  // the run's curve is above the baseline's
@@ -123,8 +128,8 @@ std::string chart(const ChartSpec& spec, const std::vector<ChartCurve>& curves) 
       "<figure{}><figcaption>{} <span>{}</span></figcaption>\n<svg viewBox=\"0 0 {} {}\" role=\"img\" "
       "aria-label=\"{}\">"
       "{}</svg></figure>\n",
-      spec.wide ? " class=\"wide\"" : "", escaped(spec.title), escaped(last_text(spec, curves.front())), frame.width,
-      kHeight, escaped(spec.title), body);
+      spec.wide ? " class=\"wide\"" : "", escaped(spec.title + (spec.unit.empty() ? "" : ", " + spec.unit)),
+      escaped(caption(spec, curves.front(), frame.y)), frame.width, kHeight, escaped(spec.title), body);
 }
 
 }  // namespace megalith::report

@@ -12,6 +12,7 @@ struct ChartSpec {
   double scale = 1;   // factor of the shown values
   bool wide = false;  // the width of the page, or half of it
   bool from_zero = false;
+  bool is_speed = false;  // a slow first iteration must not hide the others: the axis may be logarithmic
 };
 
 struct ChartCurve {
@@ -21,7 +22,7 @@ struct ChartCurve {
 };
 
 // Empty if no curve has a point. The axis is logarithmic if all values are above 0 and vary by more than a factor of
-// 100.
+// 100. That excludes charts from zero, except speeds.
 std::string chart(const ChartSpec& spec, const std::vector<ChartCurve>& curves);
 
 }  // namespace megalith::report

@@ -89,9 +89,10 @@ std::vector<LossComparison> compare_losses(const RunFiles& a, const RunFiles& b)
 std::string comparison_text(const LossComparison& c) {
   if (!c.first) return fmt::format("the same at all {} common iterations", c.common);
   return fmt::format(
-      "first differs at iteration {}: {} and {}; most at iteration {}, by {:.3g}: {} and {}; {} common "
+      "first differs at iteration {}: {} and {}; most at iteration {}{}: {} and {}; {} common "
       "iterations",
-      c.first->iteration, c.first->a, c.first->b, c.largest->iteration, c.difference(), c.largest->a, c.largest->b,
+      c.first->iteration, c.first->a, c.first->b, c.largest->iteration,
+      std::isfinite(c.difference()) ? fmt::format(", by {:.3g}", c.difference()) : "", c.largest->a, c.largest->b,
       c.common);
 }
 

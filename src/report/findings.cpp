@@ -23,6 +23,7 @@ std::vector<CurvePoint> finite_points(const MetricCurve* curve) {
 std::string where_text(const std::vector<i64>& iterations) {
   const double first = double(iterations.front()), last = double(iterations.back());
   if (iterations.size() == 1) return fmt::format("iteration {}", whole_number(first));
+  if (iterations.size() == 2) return fmt::format("iterations {} and {}", whole_number(first), whole_number(last));
   return fmt::format("{} lines, iterations {} to {}", whole_number(double(iterations.size())), whole_number(first),
                      whole_number(last));
 }

@@ -137,8 +137,8 @@ details summary{cursor:pointer;color:#3c4757}
 .bad{color:#b3001b;font-weight:600}.good{color:#1a6b32;font-weight:600}
 .columns{columns:2;column-gap:28px;font-size:12px}
 .columns p{margin:0;break-inside:avoid;overflow-wrap:anywhere}
-@media screen and (max-width:760px){.charts{grid-template-columns:1fr}figure.wide{grid-column:1}.columns{columns:1}}
-@media print{body{max-width:none;padding:0;font-size:12px}figcaption{font-size:11.5px}table.incidents{font-size:10px}table.gpus{font-size:8.5px}table.gpus td,table.gpus th{padding-right:6px}h2,h2+p{break-after:avoid}h2{margin-top:20px}table.numbers.long{font-size:8.5px}table.numbers.long td,table.numbers.long th{padding-left:6px!important;padding-right:0!important}.columns{columns:3;font-size:9px}tr{break-inside:avoid}@page{size:A4;margin:14mm}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+@media screen and (max-width:760px){body{padding:16px 12px 40px}.charts{grid-template-columns:minmax(0,1fr)}figure.wide{grid-column:1;overflow-x:auto}figure.wide svg{min-width:760px}table{display:block;overflow-x:auto}td{overflow-wrap:break-word}table.names td:last-child,table.incidents td:nth-child(2),table.incidents td:nth-last-child(2){min-width:15em}.columns{columns:1}}
+@media print{body{max-width:none;padding:0;font-size:12px}figcaption{font-size:11.5px}table.incidents{font-size:10px}table.gpus{font-size:8.5px}table.gpus td,table.gpus th{padding-right:6px}h2,h2+p,p:has(+table){break-after:avoid}h2{margin-top:20px}table.numbers.long{font-size:8.5px}table.numbers.long td,table.numbers.long th{padding-left:6px!important;padding-right:0!important}.columns{columns:3;font-size:9px}tr,table.numbers:not(.long){break-inside:avoid}@page{size:A4;margin:14mm}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 )";
 
 std::string page(const std::string& title, const std::string& body) {

@@ -130,7 +130,7 @@ std::string phases_of(const RunFiles& run) {
   std::vector<double> below(ends.size()), tops(ends.size());
   for (const PhaseLayer& l : layers)
     for (std::size_t i = 0; i < tops.size(); ++i) tops[i] += l.ms[i];
-  const AxisScale y = scale_over(0, std::max(1e-6, *std::ranges::max_element(tops)), true);
+  const AxisScale y = scale_over(0, std::max(1e-6, *std::ranges::max_element(tops)), true, false);
   std::string body, key;
   const double whole = whole_of(layers);
   for (const PhaseLayer& l : layers) {
@@ -141,7 +141,7 @@ std::string phases_of(const RunFiles& run) {
                        escaped(l.name), whole > 0 ? 100 * sum / whole : 0);
   }
   return fmt::format(
-      "<figure class=\"wide\"><figcaption>Phases of an iteration <span>ms, on rank 0</span></figcaption>\n<svg "
+      "<figure class=\"wide\"><figcaption>Phases of an iteration, ms <span>on rank 0</span></figcaption>\n<svg "
       "viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Phases of an iteration\">{}{}</svg>\n<div "
       "class=\"keys\">{}</div></figure>\n",
       kPhaseWidth, kPhaseHeight, body, phase_axes(y, ends, times->points.front().iteration), key);

@@ -23,10 +23,10 @@ std::string rest(std::size_t all) {
 // The shortest text that reads back as the same number.
 std::string exact(double x) { return std::isfinite(x) ? fmt::format("{}", x) : short_number(x); }
 
-// A name may be broken after each _, so not within a word.
+// A name may be broken after each _ or dot, so not within a word.
 std::string breakable(const std::string& name) {
   std::string out;
-  for (const char c : escaped(name)) out += c == '_' ? std::string("_<wbr>") : std::string(1, c);
+  for (const char c : escaped(name)) out += std::string(1, c) + (c == '_' || c == '.' ? "<wbr>" : "");
   return out;
 }
 
@@ -63,7 +63,7 @@ std::string incidents_of(const RunFiles& run) {
   for (const IncidentFile& i : run.incidents)
     if (table.rows.size() < kMostRows)
       table.rows.push_back({fmt::format("{}", i.iteration), escaped(i.reason), escaped(i.rank), escaped(i.layer),
-                            escaped(i.tensor), escaped(i.documents), escaped(i.file)});
+                            breakable(i.tensor), breakable(i.documents), escaped(i.file)});
   return table.rows.empty() ? "" : html_of(without_empty_columns(std::move(table))) + rest(run.incidents.size());
 }
 

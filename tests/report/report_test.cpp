@@ -41,7 +41,7 @@ std::string some_metrics(i64 lines) {
   return out;
 }
 
-// The cells of a metric's row in the table of numbers. Its name may be broken after each _.
+// The cells of a metric's row in the table of numbers. Its name may be broken after each _ or dot.
 std::vector<std::string> row_of(const std::string& page, const std::string& metric) {
   const std::string html = std::regex_replace(page, std::regex("<wbr>"), "");
   const std::size_t begin = html.find("<tr><td>" + metric + "</td>");
