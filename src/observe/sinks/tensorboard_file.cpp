@@ -13,19 +13,19 @@ TensorBoardOrigin this_process() {
 }
 
 // A unique name: two writers of one process and second need different files.
-std::filesystem::path TensorBoardWriter::free_path() const {
-  const i64 started = i64(origin_.now());
+std::filesystem::path TensorBoardWriter::free_path(double started) const {
   for (i64 n = 0;; ++n) {
     const auto path =
-        folder_ / fmt::format("events.out.tfevents.{:010d}.{}.{}.{}", started, origin_.hostname, origin_.pid, n);
+        folder_ / fmt::format("events.out.tfevents.{:010d}.{}.{}.{}", i64(started), origin_.hostname, origin_.pid, n);
     std::error_code error;
     if (!std::filesystem::exists(path, error)) return path;
   }
 }
 
-TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder, const TensorBoardOrigin& origin)
-    : folder_(folder), origin_(origin), file_(free_path(), "TensorBoard file") {
-  add(tfevents::start_event(origin_.now()));
+TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder, const TensorBoardOrigin& origin,
+                                     double started)
+    : folder_(folder), origin_(origin), file_(free_path(started), "TensorBoard file") {
+  add(tfevents::start_event(started));
 }
 
 void TensorBoardWriter::add(std::string_view event) {
@@ -45,8 +45,9 @@ void TensorBoardWriter::histogram(std::string_view tag, const tfevents::Histogra
 }
 void TensorBoardWriter::flush() {
   if (waiting_.empty()) return;
-  if (file_.is_removed() && file_.replace(free_path()))
-    waiting_ = tfevents::record(tfevents::start_event(origin_.now())) + waiting_;
+  if (file_.is_removed())
+    if (const double now = origin_.now(); file_.replace(free_path(now)))
+      waiting_ = tfevents::record(tfevents::start_event(now)) + waiting_;
   file_.append(waiting_);
   waiting_.clear();
 }

@@ -21,7 +21,8 @@ TensorBoardOrigin this_process();
 class TensorBoardWriter {
  public:
   // Creates the folder and the file. UnwritablePlace if that fails.
-  explicit TensorBoardWriter(const std::filesystem::path& folder, const TensorBoardOrigin& origin = this_process());
+  explicit TensorBoardWriter(const std::filesystem::path& folder, const TensorBoardOrigin& origin = this_process())
+      : TensorBoardWriter(folder, origin, origin.now()) {}
   ~TensorBoardWriter() { flush(); }
 
   void scalar(std::string_view tag, double value, i64 step);  // stored as float
@@ -31,8 +32,9 @@ class TensorBoardWriter {
   const std::filesystem::path& path() const { return file_.path(); }
 
  private:
+  TensorBoardWriter(const std::filesystem::path& folder, const TensorBoardOrigin& origin, double started);
   void add(std::string_view event);
-  std::filesystem::path free_path() const;
+  std::filesystem::path free_path(double started) const;
 
   std::filesystem::path folder_;
   TensorBoardOrigin origin_;
