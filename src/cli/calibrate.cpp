@@ -1,8 +1,7 @@
 // `megalith calibrate`: measures a device's facts and writes their file.
 #include "calibrate/calibrate.h"
 
-#include <omp.h>
-
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +11,7 @@
 #include "cli/calibrated_model.h"
 #include "cli/command.h"
 #include "cli/model_source.h"
+#include "cli/share_cores.h"
 #include "comm/on_all_ranks.h"
 #include "config/parse.h"
 #include "config/show.h"
@@ -103,8 +103,7 @@ int command_calibrate(int argc, const char* const* argv) {
   check(c.seconds > 0, "--seconds {}: want more than 0", c.seconds);
   settle_drivers();
   const std::unique_ptr<Ranks> ranks = join(place);
-  if (ranks->size() > 1 && !std::getenv("OMP_NUM_THREADS"))
-    omp_set_num_threads(std::max(1, omp_get_num_procs() / place.local_size));
+  share_cores(place);
   return tell_errors(*ranks, [&] { return calibrate_ranks(c, *ranks); });
 }
 

@@ -1,6 +1,7 @@
 // Scripts that complete megalith's command lines. They come from the commands' lists of flags.
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 

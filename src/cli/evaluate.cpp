@@ -1,17 +1,22 @@
 // `megalith evaluate`: the loss of a checkpoint on data.
 #include <algorithm>
+#include <cstdlib>
+#include <exception>
 
 #include "base/log.h"
 #include "ckpt/not_loadable.h"
 #include "cli/command.h"
 #include "cli/hub_names.h"
 #include "cli/model_source.h"
+#include "cli/share_cores.h"
+#include "comm/on_all_ranks.h"
 #include "config/show.h"
-#include "data/loader.h"
 #include "device/make_backend.h"
 #include "observe/sinks/console.h"
 #include "settings/schedules.h"
+#include "train/evaluation.h"
 #include "train/open_data.h"
+#include "train/open_run.h"
 
 namespace megalith {
 
@@ -36,52 +41,89 @@ static std::string evaluate_help() {
          config::help_text(fields);
 }
 
-// The loss over --eval-iters batches of the validation split. Without --eval-iters, over all of it.
-int command_evaluate(int argc, const char* const* argv) {
-  Options o = read_options(argc, argv);
-  if (o.help) {
-    log::say("{}", evaluate_help());
-    return 0;
-  }
+namespace {
+
+// The settings of an evaluation by these ranks. The run's flags of data and layout keep their meaning.
+void settle_evaluation(Options& o) {
   check(!o.train.load.empty(), "--load DIR is required: a checkpoint or a Hugging Face model directory");
   o.train.load = find_on_hub(o.train.load, "--load");
   if (!find_loadable(o.train.load, o.train.ckpt_step)) fail("--load {}", why_not_loadable(o.train.load));
+  o.train.skip_train = true;
+  o.data.dataloader_type = SamplerType::single;
   if (o.train.micro_batch_size == 0) o.train.micro_batch_size = 1;
   if (!o.given.has("train-iters")) o.train.train_iters = 1;
   if (o.optimizer.lr == 0) o.optimizer.lr = 1;
   if (!o.given.has("split") && !o.data.data_path.empty()) o.data.split = "0,1,0";
   complete_options(o);
-  for (const std::string& note : o.notes) log::info("{}", note);
-  const std::unique_ptr<Backend> backend = make_backend(o.train.device);
-  StepSpec spec = step_spec(o);
-  spec.train = false, spec.evaluate = true;
-  PlannedStep step = plan_step(spec, *backend);
-  const auto interpreter = backend->make_interpreter(step.plan, Coord{});
-  ModelState model(step, *interpreter);
-  load_named_weights(o.train.load, o.train.ckpt_step, model);
+}
 
-  SampleCounts counts;
-  if (o.given.has("eval-iters"))
-    counts.valid = o.train.eval_iters * o.train.eval_batch();
-  else
-    counts.valid = std::nullopt;
-  const Datasets sets = open_datasets(o, counts);
-  check(sets.valid != nullptr, "the validation split is empty: give --split, or --valid-data-path");
-  const i64 samples = std::min(counts.valid.value_or(sets.valid->size()), sets.valid->size());
-  check(samples > 0, "--eval-iters {}: want 1 or more, or leave it out to read the full set", o.train.eval_iters);
-  LoaderConfig config = loader_config(o.data, Split::valid);
-  config.type = SamplerType::single, config.end = samples;
-  config.micro_batch_size = o.train.micro_batch_size;
-  DataLoader loader(sets.valid, config);
-  Trainer trainer(step, *interpreter, Coord{}, o.optimizer, make_schedules(o));
-  const auto e = trainer.evaluate(loader, (samples + config.micro_batch_size - 1) / config.micro_batch_size);
-  if (e.tokens == 0) log::warn("all labels of the {} samples are masked: the loss is 0", samples);
+// Over --eval-iters batches of the validation split. Without --eval-iters, over all of it. All ranks call it.
+int evaluate(const Options& o, const Backend& backend, Ranks& ranks) {
+  const bool whole = !o.given.has("eval-iters");
+  PlannedStep step;
+  on_all_ranks(ranks, [&] {
+    StepSpec spec = step_spec(o, stage_of(o, ranks));
+    spec.evaluate = true;
+    step = plan_step(spec, backend);
+  });
+  connect_ranks(step, backend, ranks);
+  const Coord coord = coord_of(step.plan, ranks);
+  std::unique_ptr<Interpreter> interpreter;
+  Datasets sets;
+  on_all_ranks(ranks, [&] {
+    interpreter = backend.make_interpreter(step.plan, coord);
+    ModelState model(step, *interpreter, coord);
+    load_named_weights(o.train.load, o.train.ckpt_step, model);
+  });
+  const std::optional<i64> asked = whole ? std::nullopt : std::optional(o.train.eval_iters * o.train.eval_batch());
+  first_of_host_first(ranks, [&] {
+    sets = open_datasets(o, SampleCounts{.valid = asked});
+    check(sets.valid != nullptr, "the validation split is empty: give --split, or --valid-data-path");
+    check(std::min(asked.value_or(1), sets.valid->size()) > 0,
+          "--eval-iters {}: want 1 or more, or leave it out to read the full set", o.train.eval_iters);
+  });
+  Trainer trainer(step, *interpreter, coord, o.optimizer, make_schedules(o));
+  const Trainer::Evaluation e = Evaluation(o, step, coord, ranks, trainer).sums(sets.valid, 0, whole);
   std::string others;
   for (const TermSums& term : e.others)
     if (term.weight != 0) others += fmt::format(" | {} {:.6E}", term.name, term.sum / term.weight);
-  log::say("samples {} | tokens {:.0f} | lm loss {:.6E} | perplexity {:.6E}{}", samples, e.tokens, e.mean(),
-           perplexity(e.mean()), others);
+  log::say("samples {} | tokens {:.0f} | lm loss {:.6E} | perplexity {:.6E}{}",
+           std::min(asked.value_or(sets.valid->size()), sets.valid->size()), e.tokens, e.mean(), perplexity(e.mean()),
+           others);
   return 0;
+}
+
+}  // namespace
+
+int command_evaluate(int argc, const char* const* argv) {
+  const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
+  if (place.rank > 0) log::mute();
+  Options o;
+  std::exception_ptr mistake;  // thrown after the ranks connect, so only one of them prints it
+  try {
+    o = read_options(argc, argv);
+  } catch (const Error&) {
+    mistake = std::current_exception();
+  }
+  if (o.help) {
+    log::say("{}", evaluate_help());
+    return 0;
+  }
+  settle_drivers();
+  const std::unique_ptr<Ranks> ranks = join(place, {.timeout_seconds = 60 * o.parallel.distributed_timeout_minutes});
+  share_cores(place);
+  return tell_errors(*ranks, [&] {
+    std::unique_ptr<Backend> backend;
+    on_all_ranks(*ranks, [&] {
+      if (mistake) std::rethrow_exception(mistake);
+      o.parallel.world_size = ranks->size();
+      settle_evaluation(o);
+      o.train.device.timeout_seconds = 60 * o.parallel.distributed_timeout_minutes;
+      backend = make_backend(o.train.device, ranks.get());
+    });
+    for (const std::string& note : o.notes) log::info("{}", note);
+    return evaluate(o, *backend, *ranks);
+  });
 }
 
 }  // namespace megalith

@@ -1,4 +1,5 @@
 // `megalith launch`: starts the ranks of a node (launch/).
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 

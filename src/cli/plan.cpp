@@ -1,4 +1,6 @@
 // megalith plan: the fastest layout of a model that fits on this many GPUs, and the cost of a run.
+#include <algorithm>
+
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/plan_check.h"

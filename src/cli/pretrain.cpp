@@ -1,6 +1,4 @@
 // `megalith pretrain-gpt` and its siblings: joins the ranks, opens the device, and trains.
-#include <omp.h>
-
 #include <cstdlib>
 #include <exception>
 
@@ -9,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/foreign/nemo.h"
 #include "cli/model_source.h"
+#include "cli/share_cores.h"
 #include "cli/stack.h"
 #include "cli/training_line.h"
 #include "comm/former_ranks.h"
@@ -120,8 +119,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
       join(place, {.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes});
   if (!options.train.dry_run || ranks->size() > 1) options.parallel.world_size = ranks->size();
   say_age(options, "all ranks are connected");
-  if (ranks->size() > 1 && !std::getenv("OMP_NUM_THREADS"))
-    omp_set_num_threads(std::max(1, omp_get_num_procs() / place.local_size));
+  share_cores(place);
   return tell_errors(*ranks, [&] {
     std::unique_ptr<Backend> backend;
     on_all_ranks(*ranks, [&] {

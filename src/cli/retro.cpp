@@ -1,12 +1,12 @@
 // megalith retro build, on one rank or several.
-#include <omp.h>
-
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/device_products.h"
 #include "cli/retro_build.h"
+#include "cli/share_cores.h"
 #include "comm/on_all_ranks.h"
 #include "device/make_backend.h"
 
@@ -35,8 +35,7 @@ int command_retro(int argc, const char* const* argv) {
   std::vector<const char*> words(argv, argv + argc);
   words.erase(words.begin() + 1);
   const std::unique_ptr<Ranks> ranks = join(place, {.timeout_seconds = kLongestWait});
-  if (ranks->size() > 1 && !std::getenv("OMP_NUM_THREADS"))
-    omp_set_num_threads(std::max(1, omp_get_num_procs() / place.local_size));
+  share_cores(place);
   return tell_errors(*ranks, [&] {
     retro_build(int(words.size()), words.data(), *ranks, products_of_device);
     return 0;

@@ -37,6 +37,14 @@ void on_all_ranks(Ranks& ranks, const std::function<void()>& f) {
   }
 }
 
+void first_of_host_first(Ranks& ranks, const std::function<void()>& f) {
+  const bool is_first = ranks.place().local_rank == 0;
+  for (const bool turn : {true, false})
+    on_all_ranks(ranks, [&] {
+      if (is_first == turn) f();
+    });
+}
+
 int tell_errors(Ranks& ranks, const std::function<int()>& f) {
   try {
     return f();

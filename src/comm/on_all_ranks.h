@@ -17,6 +17,9 @@ struct ReportedByOtherRank : Error {
 // own error, the others ReportedByOtherRank.
 void on_all_ranks(Ranks& ranks, const std::function<void()>& f);
 
+// Likewise. The first rank of each host runs f before the others, which may read files that it writes.
+void first_of_host_first(Ranks& ranks, const std::function<void()>& f);
+
 // Returns f's result. An error of f ends all ranks, with one line that names this rank. A single rank throws it.
 int tell_errors(Ranks& ranks, const std::function<int()>& f);
 

@@ -15,7 +15,7 @@ LoaderConfig rank_loader_config(const Options& o, const Mesh& mesh, const Coord&
   return c;
 }
 
-std::vector<NamedValue> Evaluation::losses(const std::shared_ptr<const Dataset>& set, i64 done, bool whole) {
+Trainer::Evaluation Evaluation::sums(const std::shared_ptr<const Dataset>& set, i64 done, bool whole) {
   const TrainConfig& t = o_.train;
   const Mesh& mesh = step_.plan.mesh;
   const i64 asked = whole ? set->size() : t.eval_iters * t.eval_batch(), samples = std::min(asked, set->size());
@@ -31,6 +31,11 @@ std::vector<NamedValue> Evaluation::losses(const std::shared_ptr<const Dataset>&
     for (TermSums& term : e.others) term.sum = from_last_stage(term.sum), term.weight = from_last_stage(term.weight);
   }
   if (e.tokens == 0) log::warn("all labels of the {} evaluated samples are masked: the loss is 0", samples);
+  return e;
+}
+
+std::vector<NamedValue> Evaluation::losses(const std::shared_ptr<const Dataset>& set, i64 done, bool whole) {
+  const auto e = sums(set, done, whole);
   std::vector<NamedValue> out = {{step_.terms[0], e.mean()}};
   for (const TermSums& term : e.others)
     if (term.weight != 0) out.push_back({term.name, term.sum / term.weight});

@@ -17,10 +17,10 @@ class Evaluation {
   Evaluation(const Options& options, const PlannedStep& step, const Coord& coord, Ranks& ranks, Trainer& trainer)
       : o_(options), step_(step), coord_(coord), ranks_(ranks), trainer_(trainer) {}
 
-  // The mean losses, by name, over --eval-iters global batches, or over the `whole` set. Reading starts after the
-  // batches of `done` earlier evaluations, if the set has that many. All ranks call it; the result is the same on
-  // all.
-  std::vector<NamedValue> losses(const std::shared_ptr<const Dataset>& set, i64 done, bool whole);
+  // The losses over --eval-iters global batches, or over the `whole` set. Reading starts after the batches of `done`
+  // earlier evaluations, if the set has that many. All ranks call it; the result is the same on all.
+  Trainer::Evaluation sums(const std::shared_ptr<const Dataset>& set, i64 done, bool whole);
+  std::vector<NamedValue> losses(const std::shared_ptr<const Dataset>& set, i64 done, bool whole);  // means, by name
 
  private:
   double from_last_stage(double x);

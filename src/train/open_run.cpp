@@ -59,11 +59,7 @@ static Datasets open_data(const Options& o, const SampleCounts& counts) {
 
 Datasets open_data(const Options& o, Ranks& ranks, const SampleCounts& counts) {
   Datasets datasets;
-  const bool builds = ranks.place().local_rank == 0;  // the first rank of a host writes the index, the others read it
-  for (const bool turn : {true, false})
-    on_all_ranks(ranks, [&] {
-      if (builds == turn) datasets = open_data(o, counts);
-    });
+  first_of_host_first(ranks, [&] { datasets = open_data(o, counts); });  // it writes the index
   return datasets;
 }
 

@@ -50,6 +50,27 @@ TEST_F(Evaluations, FullValidationReadsAllOfTheSet) {
   }
 }
 
+// Each layout reads each sample once. The ranks print one line together.
+TEST_F(Evaluations, RunOnSeveralRanks) {
+  const std::string ck = trained();
+  const std::string line = "evaluate --load " + ck + " --split 80,20,0 --data-path " + data();
+  const double want = whole(ck), first = last_number(must(line + " --eval-iters 4").out, "lm loss ");
+  EXPECT_NE(want, first);
+  for (const char* layout : {"", " --tensor-model-parallel-size 2 --sequence-parallel", " --context-parallel-size 2",
+                             " --pipeline-model-parallel-size 2 --use-distributed-optimizer"}) {
+    const Ran ran = megalith(line + layout, {.ranks = 2});
+    ASSERT_TRUE(ran.ok()) << layout << ran.err;
+    EXPECT_EQ(times(ran.out, "lm loss "), 1) << ran.out;
+    EXPECT_NEAR(last_number(ran.out, "lm loss "), want, 1e-5) << layout;
+    const bool is_dp = std::string_view(layout).empty();
+    const Ran some = megalith(line + layout + " --eval-iters " + (is_dp ? "2" : "4"), {.ranks = 2});
+    EXPECT_NEAR(last_number(some.out, "lm loss "), first, 1e-5) << layout << some.err;
+  }
+  const Ran wrong = megalith(line + " --tensor-model-parallel-size 3", {.ranks = 2});
+  EXPECT_FALSE(wrong.ok());
+  EXPECT_EQ(times(wrong.err, "2 ranks are not divisible by tensor 3"), 1) << wrong.err;
+}
+
 TEST_F(Evaluations, HaveABatchAndAStartOfTheirOwn) {
   const Ran ran =
       must(pretrain("--train-iters 6 --split 80,20,0 --eval-interval 2 --start-eval-at-iter 3 "
