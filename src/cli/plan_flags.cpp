@@ -157,13 +157,6 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
   for (const auto* lines : {&nemo->wrong, &nemo->notes})
     for (const std::string& line : *lines) log::info("note: {}", line);
   words = nemo->words;
-  const auto half = std::ranges::find(words, "--fp16");
-  if (half != words.end() && std::ranges::find(nemo->defaults, "--fp16") != nemo->defaults.end()) {
-    *half = "--bf16";
-    log::info(
-        "note: NeMo's own precision, fp16, is not built for GPUs: planned with --bf16, as with "
-        "trainer.precision=bf16");
-  }
   log::info("{}, planned as: {}", nemo->whose, command_line("plan", words));
   return words;
 }

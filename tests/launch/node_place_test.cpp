@@ -138,7 +138,7 @@ TEST(LaunchSettings, RefusesByName) {
     }
     return "no error";
   };
-  for (const char* flag : {"--snapshot-replicate", "--spares", "--wait-for-spare-seconds"})
+  for (const char* flag : {"--snapshot-replicate", "--wait-for-spare-seconds"})
     EXPECT_NE(error({flag, "3"}).find(std::string(flag) + ":"), std::string::npos) << error({flag, "3"});
   EXPECT_NE(error({"--elastic", "shrink"}).find("--elastic"), std::string::npos);
   EXPECT_EQ(error({"--elastic", "off", "--snapshot_steps=0", "--snapshot-replicas", "0"}), "no error");

@@ -53,10 +53,10 @@ TEST_F(LaunchedSnapshots, GoOnThroughRandomKills) {
   std::vector<pid_t> last;
   int done = 1;
   for (int k = 0; k < kills; ++k) {
-    while (has_done(run, done + 1)) ++done;
-    const int next = done + 1;
     const std::vector<pid_t> ranks = run.wait_for_new_ranks(4, last);
     ASSERT_FALSE(ranks.empty()) << k << run.err();
+    while (has_done(run, done + 1)) ++done;  // also what the killed ranks have printed last
+    const int next = done + 1;
     ASSERT_TRUE(run.wait_until([&] { return has_done(run, next); })) << k << run.err();
     last = ranks;
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 30000));

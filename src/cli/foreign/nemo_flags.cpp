@@ -38,7 +38,6 @@ Translation NemoFlags::take(std::string whose, const std::vector<std::string>& o
     const auto again = [&](const std::string& word) { return word == flag.name || word.starts_with(flag.name + "="); };
     if (std::ranges::any_of(own_words, again)) continue;  // also given as a flag of ours
     t.words.push_back(flag.name);
-    if (!flag.by_user) t.defaults.push_back(flag.name);
     t.words.insert(t.words.end(), flag.values.begin(), flag.values.end());
   }
   t.words.insert(t.words.end(), own_words.begin(), own_words.end());

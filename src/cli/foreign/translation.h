@@ -7,12 +7,11 @@
 namespace megalith {
 
 struct Translation {
-  std::string whose;                       // "Megatron's tools/checkpoint/convert.py"
-  std::string command;                     // ours
-  std::vector<std::string> words;          // after the command
-  std::vector<std::string> defaults = {};  // flags among them that the user did not give
-  std::vector<std::string> notes;          // words without effect and why, one line each
-  std::vector<std::string> wrong;          // what is missing or not possible, one line each
+  std::string whose;               // "Megatron's tools/checkpoint/convert.py"
+  std::string command;             // ours
+  std::vector<std::string> words;  // after the command
+  std::vector<std::string> notes;  // words without effect and why, one line each
+  std::vector<std::string> wrong;  // what is missing or not possible, one line each
 };
 
 // "build/bin/megalith COMMAND WORD ...", with the program's path as called, for a shell.
