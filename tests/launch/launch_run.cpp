@@ -39,15 +39,17 @@ ProcessState state_of(const std::string& pid) {
 
 template <class F>
 std::vector<pid_t> processes_that(F&& fit) {
-  std::vector<pid_t> found;
-  std::error_code error;
-  for (fs::directory_iterator it("/proc", error), last; !error && it != last; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    pid_t pid = 0;
-    const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (problem == std::errc() && end == name.data() + name.size() && fit(name)) found.push_back(pid);
+  for (;;) {
+    std::vector<pid_t> found;
+    std::error_code error;
+    for (fs::directory_iterator it("/proc", error), last; !error && it != last; it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      pid_t pid = 0;
+      const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), pid);
+      if (problem == std::errc() && end == name.data() + name.size() && fit(name)) found.push_back(pid);
+    }
+    if (!error) return found;  // otherwise a process ended during the read, and the list is short
   }
-  return found;
 }
 
 bool is_running(const ProcessState& s) { return s.parent != 0 && s.state != 'Z' && s.state != 'X'; }
