@@ -80,11 +80,12 @@ bool has_mpirun() {
 Ran run_program(const std::string& program, const std::vector<std::string>& words, const RunLimits& limits) {
   using Clock = std::chrono::steady_clock;
   static int number = 0;
-  const std::string base =
-      fmt::format("{}/megalith-test-{}-{}", fs::temp_directory_path().string(), getpid(), number++);
+  const std::string base = limits.output.empty() ? fmt::format("{}/megalith-test-{}-{}",
+                                                               fs::temp_directory_path().string(), getpid(), number++)
+                                                 : limits.output;
   std::vector<std::string> all;
   if (limits.ranks > 1) all = {"mpirun", "--oversubscribe", "--allow-run-as-root", "-n", std::to_string(limits.ranks)};
-  all.push_back(std::string(kBinaryDir) + "/bin/" + program);
+  all.push_back(limits.file.empty() ? std::string(kBinaryDir) + "/bin/" + program : limits.file);
   all.insert(all.end(), words.begin(), words.end());
   if (computes(program, words)) all.insert(all.end(), {"--device", "cpu"});
   const auto began = Clock::now();

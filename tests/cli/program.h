@@ -23,6 +23,8 @@ struct RunLimits {
   i64 file_bytes = 0;            // maximum file size; 0: none
   i64 open_files = 0;            // limit of open files, as `ulimit -Sn`; 0: none
   int ranks = 1;                 // if more than 1, mpirun starts them
+  std::string file{};            // the program's file if it is not build/bin/PROGRAM
+  std::string output{};          // OUTPUT.out and OUTPUT.err are the run's texts, for `kill` to read
   std::function<bool()> kill{};  // called repeatedly; if true, the run gets SIGKILL
 };
 
