@@ -48,7 +48,7 @@ static i64 data_bytes(const DataConfig& d) {
 // the Prometheus endpoint, and texts of W&B. Five sixths are pages of code and constants that only these use. A
 // resumed run has used most of them already.
 static i64 others_bytes(const TrainConfig& t, bool resumes) {
-  constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{1408} << 10, kSavingAgain = i64{1024} << 10,
+  constexpr i64 kEvaluation = i64{512} << 10, kSaving = i64{896} << 10, kSavingAgain = i64{512} << 10,
                 kEndpoint = i64{4352} << 10, kWandb = i64{128} << 10;
   const i64 sinks = (t.observe.prometheus_port >= 0 ? kEndpoint : 0) + (t.observe.wandb_project.empty() ? 0 : kWandb);
   return (t.evaluates() ? kEvaluation : 0) + (t.save.empty() ? 0 : resumes ? kSavingAgain : kSaving) + sinks;

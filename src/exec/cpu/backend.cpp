@@ -146,7 +146,7 @@ class CpuBackend final : public Backend {
   // Measured memory that running steps add: compiled kernels, code pages that only a run reads, and each thread's
   // stack.
   i64 fixed_bytes() const override {
-    constexpr i64 kCode = i64{448} << 10, kStack = i64{32} << 10;
+    constexpr i64 kCode = i64{1088} << 10, kStack = i64{32} << 10;
     return resident_bytes() + kCode + num_threads() * kStack + cpu::packed_bytes();
   }
   i64 available_bytes() const override { return available_host_bytes(); }
