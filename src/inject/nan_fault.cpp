@@ -1,4 +1,4 @@
-// A NaN in one element of a result, directly after its instruction.
+// A NaN in one element of a training step's result, directly after its instruction.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -29,6 +29,10 @@ class NanFault final : public PlantedFault {
     fault.check_arguments(1, kKeys);
     micro_batch_ = fault.number("micro-batch", 0);
     for (size_t p = 0; p < plan_.programs.size(); ++p) {
+      if (plan_.programs[p].name.starts_with("evaluate")) {  // no step: it runs between two of them
+        places_.push_back(-1);
+        continue;
+      }
       const std::vector<std::string> names = tensor_names(plan_.programs[p]);
       const auto found = std::ranges::find(names, fault.arguments[0]);
       places_.push_back(found == names.end() ? -1 : int(found - names.begin()));

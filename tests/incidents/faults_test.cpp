@@ -50,6 +50,23 @@ TEST_F(PlantedFaults, EndTheProcess) {
   EXPECT_NE(term.out.find("after receiving SIGTERM"), std::string::npos) << term.out;
 }
 
+// The evaluation behind the iteration runs ops of the same names.
+TEST_F(PlantedFaults, PutNoNanIntoAnEvaluation) {
+  const std::string file = *this / "m.jsonl";
+  const Ran ran = run("nan@0:2:layers.0.mlp.einsum.0", "--eval-iters 1 --eval-interval 1 --metrics-file " + file);
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("not finite"), std::string::npos) << ran.out << ran.err;
+  i64 evaluations = 0;
+  std::istringstream lines(slurp(file));
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json record = nlohmann::json::parse(line);
+    if (!record.contains("validation_loss")) continue;
+    ++evaluations;
+    EXPECT_TRUE(record["validation_loss"].is_number()) << line;
+  }
+  EXPECT_EQ(evaluations, 4);
+}
+
 // After a bit flip the first step has other results. Earlier steps have the same.
 TEST_F(PlantedFaults, FlipBits) {
   const auto told = [&](const std::string& faults) {
