@@ -65,8 +65,8 @@ TEST_F(LaunchedSnapshots, GoOnThroughRandomKills) {
   const Ended cut = run.end(120 + 2 * kills);
   EXPECT_EQ(cut.code, 0) << cut.err;
   EXPECT_GE(int(cut.lines_with("was ended by SIGKILL").size()), kills - 1) << cut.err;
-  // A start resumes at the iteration of the killed rank, or repeats one iteration. A rank may be killed before its first
-  // iteration after another rank has completed it.
+  // A start resumes at the iteration of the killed rank, or repeats one iteration. A rank may be killed before its
+  // first iteration after another rank has completed it.
   i64 least = 0, begins = 0;
   for (const std::string& line : cut.lines_with("megalith launch: ")) {
     if (line.find("was ended by SIGKILL after iteration ") != std::string::npos)
