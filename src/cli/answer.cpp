@@ -38,13 +38,16 @@ std::vector<i32> tokens_of(const std::string& prompt, const Tokenizer* tokenizer
 
 }  // namespace
 
-void answer(const AnswerRequest& request, const StoredModel& stored, const Tokenizer* tokenizer,
-            const Backend& backend) {
-  const std::vector<i32> text = tokens_of(request.prompt, tokenizer, stored.model.vocab_size);
-  check(!text.empty(), "--prompt has no tokens: give a text");
+void answer(const AnswerRequest& request, const StoredModel& stored, const Tokenizer* tokenizer, const Backend& backend,
+            const GenerationRanks& ranks) {
+  std::vector<i32> text;
+  ranks.together([&] {
+    text = tokens_of(request.prompt, tokenizer, stored.model.vocab_size);
+    check(!text.empty(), "--prompt has no tokens: give a text");
+  });
   const Ends ends = ends_of(stored, tokenizer);
-  T5Generator generator(stored.model, request.compute, i64(text.size()), request.tokens, backend);
-  load_named_weights(request.load, request.ckpt_step, generator.weights());
+  T5Generator generator(stored.model, request.compute, i64(text.size()), request.tokens, backend, ranks);
+  ranks.together([&] { load_named_weights(request.load, request.ckpt_step, generator.weights()); });
   std::vector<i32> made = generator.generate(text, ends.start, request.tokens, ends.stops, request.sampling);
   if (!made.empty() && std::ranges::count(ends.stops, made.back()) > 0) made.pop_back();
   // A model may have more ids than its tokenizer. They have no text.

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "generate/generation_ranks.h"
 #include "generate/sampling.h"
 #include "plan/interpreter.h"
 #include "resume/checkpointing.h"
@@ -17,7 +18,7 @@ struct AnswerRequest {
 };
 
 // Prints the answer. `tokenizer`: nullptr if prompts and answers are token ids.
-void answer(const AnswerRequest& request, const StoredModel& stored, const Tokenizer* tokenizer,
-            const Backend& backend);
+void answer(const AnswerRequest& request, const StoredModel& stored, const Tokenizer* tokenizer, const Backend& backend,
+            const GenerationRanks& ranks);
 
 }  // namespace megalith

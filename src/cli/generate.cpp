@@ -1,6 +1,8 @@
 // `megalith generate`: continues prompts with a checkpoint's model.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
 
 #include "cli/answer.h"
 #include "cli/command.h"
@@ -9,6 +11,9 @@
 #include "cli/hub_names.h"
 #include "cli/model_source.h"
 #include "cli/own_flags.h"
+#include "cli/share_cores.h"
+#include "cli/share_generation.h"
+#include "comm/on_all_ranks.h"
 #include "device/make_backend.h"
 #include "generate/generator.h"
 
@@ -24,6 +29,7 @@ struct GenerateFlags {
   SamplingOptions sampling;
   i64 seed = 1234;
   bool bf16 = false, greedy = false;
+  ParallelConfig layout;
   DeviceOptions device;
   TokenizerConfig tokenizer;
 };
@@ -43,6 +49,10 @@ void list_fields(GenerateFlags& c, config::FieldList& f) {
   f.add("greedy", c.greedy, "Always the most likely token.");
   f.add("seed", c.seed, "Of sampling.");
   f.add("bf16", c.bf16, "Compute in bf16.");
+  f.add("tensor-model-parallel-size", c.layout.tensor_model_parallel_size, "Ranks that share each layer.");
+  f.add("pipeline-model-parallel-size", c.layout.pipeline_model_parallel_size, "Ranks that divide the layers.");
+  f.add("distributed-timeout-minutes", c.layout.distributed_timeout_minutes,
+        "How long a rank waits for others before it gives up.");
   list_fields(c.device, f);
   list_fields(c.tokenizer, f);
 }
@@ -55,11 +65,7 @@ void check_draws_nothing(const GenerateFlags& c) {
         "--tokens-to-generate; --top-k N lists N of them");
 }
 
-}  // namespace
-
-int command_generate(int argc, const char* const* argv) {
-  GenerateFlags c;
-  if (!read_flags(c, argc, argv, generate_others())) return 0;
+void settle(GenerateFlags& c) {
   check(!c.load.empty() && !c.prompt.empty(), "--load and --prompt are required");
   constexpr i64 kMost = i64(1) << 31;
   check(c.tokens_to_generate > 0 && c.tokens_to_generate < kMost, "--tokens-to-generate is {}: want 1 to {}",
@@ -70,50 +76,101 @@ int command_generate(int argc, const char* const* argv) {
   check_sampling(c.sampling);
   c.load = find_on_hub(c.load, "--load");
   find_tokenizer_on_hub(c.tokenizer);
-  StoredModel stored = read_stored_model(c.load, c.ckpt_step);
-  stored.model.padded_vocab_size = 0;
-  stored.model.resolve();
-  check(!stored.model.retrieves(), "{} holds a RETRO, for which generation is not built: evaluate prints its loss",
-        c.load);
-  const bool is_bert = stored.model.architecture == Architecture::bert;
+  c.device.timeout_seconds = 60 * c.layout.distributed_timeout_minutes;
+}
+
+// What all ranks read before they share the work.
+struct GenerationStart {
+  StoredModel stored;
+  std::unique_ptr<Tokenizer> tokenizer;  // nullptr: a T5's prompt and answer are token ids
+  GenerationRanks ranks;
+  std::unique_ptr<Backend> backend;
+  DType compute = DType::f32;
+};
+
+GenerationStart open_model(GenerateFlags& c, Ranks& ranks) {
+  GenerationStart out;
+  out.stored = read_stored_model(c.load, c.ckpt_step), out.compute = c.bf16 ? DType::bf16 : DType::f32;
+  ModelConfig& model = out.stored.model;
+  model.padded_vocab_size = 0;
+  model.resolve();
+  check(!model.retrieves(), "{} holds a RETRO, for which generation is not built: evaluate prints its loss", c.load);
+  out.ranks = share_generation(c.layout, model, ranks);
+  const bool is_bert = model.architecture == Architecture::bert;
   // Samples of a T5 have no special tokens around a text. For other models their tokenizer decides.
-  const bool own_t5 = stored.model.is_t5() && !stored.decoder_start;
-  if (is_bert || own_t5) c.tokenizer.hf_no_special_tokens = stored.tokenizer.hf_no_special_tokens = true;
-  auto tokenizer = find_tokenizer(c.tokenizer, stored, c.load);
+  const bool own_t5 = model.is_t5() && !out.stored.decoder_start;
+  if (is_bert || own_t5) c.tokenizer.hf_no_special_tokens = out.stored.tokenizer.hf_no_special_tokens = true;
+  out.tokenizer = find_tokenizer(c.tokenizer, out.stored, c.load);
   if (is_bert) {
     check_draws_nothing(c);
-    check(tokenizer != nullptr, "{} names no tokenizer: give --tokenizer-type BertWordPieceLowerCase --vocab-file FILE",
-          c.load);
-    const i64 guesses = c.sampling.top_k > 0 ? c.sampling.top_k : kGuesses;
-    fill_masks({c.load, c.prompt, c.ckpt_step, c.bf16 ? DType::bf16 : DType::f32, guesses}, stored.model, *tokenizer,
-               *make_backend(c.device));
-    return 0;
+    check(out.tokenizer != nullptr,
+          "{} names no tokenizer: give --tokenizer-type BertWordPieceLowerCase --vocab-file FILE", c.load);
+  } else {
+    check(out.tokenizer || c.prompt.find_first_not_of("0123456789 \t\n") == std::string::npos,
+          "{} names no tokenizer: give --tokenizer-type, or a prompt of token ids, as \"12 7\"", c.load);
   }
-  check(tokenizer || c.prompt.find_first_not_of("0123456789 \t\n") == std::string::npos,
-        "{} names no tokenizer: give --tokenizer-type, or a prompt of token ids, as \"12 7\"", c.load);
-  if (stored.model.is_t5()) {
-    answer({c.load, c.prompt, c.ckpt_step, c.tokens_to_generate, c.bf16 ? DType::bf16 : DType::f32, c.sampling}, stored,
-           tokenizer.get(), *make_backend(c.device));
-    return 0;
-  }
-  if (!tokenizer) {
+  if (!out.tokenizer && !model.is_t5()) {
     TokenizerConfig numbers;
-    numbers.type = "NullTokenizer", numbers.vocab_size = stored.model.vocab_size;
-    tokenizer = make_tokenizer(numbers);
+    numbers.type = "NullTokenizer", numbers.vocab_size = model.vocab_size;
+    out.tokenizer = make_tokenizer(numbers);
   }
-  const std::vector<i32> prompt = tokenizer->encode(c.prompt);
-  const auto backend = make_backend(c.device);
-  Generator generator(stored.model, c.bf16 ? DType::bf16 : DType::f32, i64(prompt.size()) + c.tokens_to_generate,
-                      *backend);
-  load_named_weights(c.load, c.ckpt_step, generator.weights());
+  out.backend = make_backend(c.device, &ranks);
+  return out;
+}
+
+void continue_prompt(const GenerateFlags& c, const GenerationStart& o) {
+  std::vector<i32> prompt;
+  o.ranks.together([&] { prompt = o.tokenizer->encode(c.prompt); });
+  Generator generator(o.stored.model, o.compute, i64(prompt.size()) + c.tokens_to_generate, *o.backend, o.ranks);
+  o.ranks.together([&] { load_named_weights(c.load, c.ckpt_step, generator.weights()); });
   // Instruct models end a turn by other tokens than a document. Each of them stops.
-  std::vector<i32> stops(stored.ends_of_text.begin(), stored.ends_of_text.end());
-  stops.push_back(tokenizer->eod());
+  std::vector<i32> stops(o.stored.ends_of_text.begin(), o.stored.ends_of_text.end());
+  stops.push_back(o.tokenizer->eod());
   std::vector<i32> tokens = generator.generate(prompt, c.tokens_to_generate, stops, c.sampling);
   if (!tokens.empty() && std::ranges::count(stops, tokens.back()) > 0) tokens.pop_back();
-  const bool numbers = tokenizer->name() == "NullTokenizer";
-  log::say("{}{}{}", c.prompt, numbers ? " " : "", tokenizer->decode(tokens));
-  return 0;
+  const bool numbers = o.tokenizer->name() == "NullTokenizer";
+  log::say("{}{}{}", c.prompt, numbers ? " " : "", o.tokenizer->decode(tokens));
+}
+
+// All ranks call it.
+void generate(GenerateFlags& c, Ranks& ranks) {
+  GenerationStart o;
+  on_all_ranks(ranks, [&] { o = open_model(c, ranks); });
+  const ModelConfig& model = o.stored.model;
+  if (model.architecture == Architecture::bert) {
+    const i64 guesses = c.sampling.top_k > 0 ? c.sampling.top_k : kGuesses;
+    fill_masks({c.load, c.prompt, c.ckpt_step, o.compute, guesses}, model, *o.tokenizer, *o.backend);
+  } else if (model.is_t5()) {
+    answer({c.load, c.prompt, c.ckpt_step, c.tokens_to_generate, o.compute, c.sampling}, o.stored, o.tokenizer.get(),
+           *o.backend, o.ranks);
+  } else {
+    continue_prompt(c, o);
+  }
+}
+
+}  // namespace
+
+int command_generate(int argc, const char* const* argv) {
+  const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
+  if (place.rank > 0) log::mute();
+  GenerateFlags c;
+  std::exception_ptr mistake;  // thrown after the ranks connect, so only one of them prints it
+  try {
+    if (!read_flags(c, argc, argv, generate_others())) return 0;
+    settle(c);
+  } catch (const Error&) {
+    mistake = std::current_exception();
+  }
+  settle_drivers();
+  const std::unique_ptr<Ranks> ranks = join(place, {.timeout_seconds = 60 * c.layout.distributed_timeout_minutes});
+  share_cores(place);
+  return tell_errors(*ranks, [&] {
+    on_all_ranks(*ranks, [&] {
+      if (mistake) std::rethrow_exception(mistake);
+    });
+    generate(c, *ranks);
+    return 0;
+  });
 }
 
 }  // namespace megalith

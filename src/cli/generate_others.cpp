@@ -15,7 +15,8 @@ struct GenerateFlag {
 
 constexpr const char* kTokens = "use --tokens-to-generate N";
 constexpr const char* kNoServer = "there is no server and no batch: one --prompt is continued";
-constexpr const char* kStored = "the checkpoint has the model's shape, and one process reads all of it";
+constexpr const char* kStored = "the checkpoint has the model's shape";
+constexpr const char* kNoSequence = "the tokens of one prompt are not split over ranks";
 
 constexpr GenerateFlag kRefusedToGenerate[] = {
     {"--num-tokens-to-generate", Takes::one, kTokens},
@@ -34,8 +35,6 @@ constexpr GenerateFlag kRefusedToGenerate[] = {
 };
 
 constexpr GenerateFlag kAcceptedToGenerate[] = {
-    {"--tensor-model-parallel-size", Takes::one, kStored},
-    {"--pipeline-model-parallel-size", Takes::one, kStored},
     {"--num-layers", Takes::one, kStored},
     {"--hidden-size", Takes::one, kStored},
     {"--num-attention-heads", Takes::one, kStored},
@@ -43,6 +42,7 @@ constexpr GenerateFlag kAcceptedToGenerate[] = {
     {"--max-position-embeddings", Takes::one, kStored},
     {"--micro-batch-size", Takes::one, kStored},
     {"--use-checkpoint-args", Takes::nothing, kStored},
+    {"--sequence-parallel", Takes::nothing, kNoSequence},
 };
 
 }  // namespace

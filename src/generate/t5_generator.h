@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "generate/generation_ranks.h"
 #include "generate/sampling.h"
 #include "step/model_state.h"
 
@@ -12,7 +13,9 @@ namespace megalith {
 class T5Generator {
  public:
   // For texts of `source` tokens and answers of at most `length`. Error if the model's learned positions end before.
-  T5Generator(const ModelConfig& model, DType compute, i64 source, i64 length, const Backend& backend);
+  // All ranks call it and generate() at the same time. Their mesh has no pipeline.
+  T5Generator(const ModelConfig& model, DType compute, i64 source, i64 length, const Backend& backend,
+              const GenerationRanks& ranks = {});
 
   ModelState& weights() { return *state_; }
 
@@ -26,10 +29,14 @@ class T5Generator {
                             const SamplingOptions& sampling);
 
  private:
+  void plan(DType compute, const Backend& backend);
+  void open(const Backend& backend);
   void check_token(i32 id) const;
+  void check_text(std::span<const i32> text) const;
 
   ModelConfig model_;
   i64 source_, length_, read_ = 0;  // read_: tokens that the decoder has read
+  GenerationRanks ranks_;
   Graph encoding_, decoding_;
   PlannedStep step_;
   std::unique_ptr<Interpreter> interpreter_;

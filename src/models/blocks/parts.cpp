@@ -40,6 +40,7 @@ Value Parts::sequence_data(const std::string& name, DType dtype) {
 
 Value Parts::received(DType dtype) {
   Layout l{{{{groups::context, style.cp_order}}, {{groups::data}}, {}}, {}, {}, {}};
+  if (cache_length) l.dims[0] = {}, l.copy = groups::context;  // as the embedding of data()
   if (style.sequence_parallel) l.dims[0].add({groups::tensor});
   const Type type{dtype, {seq, mode.batch, config.hidden_size}, l};
   const std::string name = message_name("in", out.received.size()) + suffix;

@@ -32,23 +32,17 @@ class GptBuilder {
 
   Built build_decoder() {
     p_.length = b_.leaf({"length", {DType::i32, {}, whole(0)}});
-    const Value table = word_embeddings(p_);
-    Value x = embed(p_.data("tokens", DType::i32), table);
-    for (i64 i = 0; i < c_.num_layers; ++i) x = layer(i, x);
-    x = final_norm(x);
-    p_.out.outputs["logits"] = logits(x, head_weight(p_, table));
+    const auto [table, x] = layers();
+    if (last_)  // all tensor-parallel ranks choose the next token
+      p_.out.outputs["logits"] = b_.relayout(logits(final_norm(x), head_weight(p_, table)), groups::tensor, kSame);
+    else
+      p_.out.sent = {x};
     return std::move(p_.out);
   }
 
   Built build() {
     p_.rows = p_.sequence_data("rows", DType::i64);
-    Value table;
-    if (first_ || (last_ && (!c_.untie_embeddings_and_output_weights || predicts_on())))
-      table = word_embeddings(p_, c_.untie_embeddings_and_output_weights ? std::vector<int>{} : ends());
-    Value x = first_ ? embed(p_.data("tokens", DType::i32), table) : p_.received();
-    const i64 begin = std::max(piece_.first - 1, 0), end = std::min<i64>(piece_.last - 1, c_.num_layers);
-    for (i64 i = begin; i < end; ++i) x = layer(i, x);
-    if (!first_ && !last_ && begin == end) x = b_.add1(Scale{3, 1}, {x});  // sends on what it received
+    const auto [table, x] = layers();
     if (last_)
       loss(x, table);
     else
@@ -64,6 +58,18 @@ class GptBuilder {
   // blocks that embed or use the table: the embedding, the head
   std::vector<int> ends() const { return {0, int(c_.num_layers) + 1}; }
   bool predicts_on() const { return c_.mtp.num_layers > 0 && p_.mode.train; }
+
+  // The table of words if the piece reads it, and the stream [s,b,h] after the piece's layers.
+  std::pair<Value, Value> layers() {
+    Value table;
+    if (first_ || (last_ && (!c_.untie_embeddings_and_output_weights || predicts_on())))
+      table = word_embeddings(p_, c_.untie_embeddings_and_output_weights ? std::vector<int>{} : ends());
+    Value x = first_ ? embed(p_.data("tokens", DType::i32), table) : p_.received();
+    const i64 begin = std::max(piece_.first - 1, 0), end = std::min<i64>(piece_.last - 1, c_.num_layers);
+    for (i64 i = begin; i < end; ++i) x = layer(i, x);
+    if (!first_ && !last_ && begin == end) x = b_.add1(Scale{3, 1}, {x});  // sends on what it received
+    return {table, x};
+  }
 
   // tokens [s,b] -> the stream [s,b,h]
   Value embed(Value tokens, Value table) {
@@ -213,8 +219,8 @@ Built build_gpt_decoder(Builder& b, const ModelConfig& config, const DecodeShape
   const BuildMode mode{.batch = shape.batch, .precision = shape.precision, .dropout = false, .train = false};
   Parts parts{.b = b, .config = config, .mode = mode, .style = style};
   parts.seq = shape.tokens, parts.cache_length = shape.cache_length, parts.position_ids = true;
-  const ModelPiece whole{0, int(config.num_layers) + 2};
-  return GptBuilder(std::move(parts), whole).build_decoder();
+  parts.suffix = shape.piece.suffix;
+  return GptBuilder(std::move(parts), shape.piece).build_decoder();
 }
 
 }  // namespace megalith

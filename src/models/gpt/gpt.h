@@ -44,11 +44,13 @@ Precision precision_of(const ModelConfig& config, DType compute);
 // Adds the model for generation: `tokens` new tokens of each of `batch` sequences. They follow `length` tokens, whose
 // keys and values are in caches (leaves of role cache, updated in place). Data leaves: tokens and position_ids (i32
 // [s,b]), and length (i32 []). The first two have "/<tokens>" after their names. So programs of several sizes can share
-// parameters and caches. Output: "logits".
+// parameters and caches. `piece`: the blocks of a pipeline stage, or the whole model. Output of the last piece:
+// "logits", whole on each rank. Other pieces send the stream.
 struct DecodeShape {
   i64 tokens = 1, batch = 1;
   i64 cache_length = 0;  // maximum tokens of a sequence
   Precision precision = {};
+  ModelPiece piece = {};
 };
 Built build_gpt_decoder(Builder& b, const ModelConfig& config, const DecodeShape& shape, const ParallelStyle& style);
 

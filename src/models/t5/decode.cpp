@@ -34,7 +34,7 @@ Built build_t5_decoding(Builder& b, const ModelConfig& c, const T5DecodeShape& s
     return cached_cross_attention(t5.p, name, x, shape.source);
   };
   const Value x = t5.layers(kT5Decoder, 0, c.t5.decoder_num_layers, t5.embed(kT5Decoder, table), cross);
-  t5.p.out.outputs["logits"] = t5.logits(x, table);
+  t5.p.out.outputs["logits"] = b.relayout(t5.logits(x, table), groups::tensor, kSame);
   return std::move(t5.p.out);
 }
 

@@ -16,7 +16,8 @@ struct T5DecodeShape {
 Built build_t5_encoding(Builder& b, const ModelConfig& config, const T5DecodeShape& shape);
 
 // The decoder's next token after `length` others (i32 []), whose keys and values are in caches. Data leaves:
-// decoder_tokens/1, decoder_position_ids/1 and, with rope, position_ids/1 (i32 [1,1]). Output: "logits" [1,1,v].
+// decoder_tokens/1, decoder_position_ids/1 and, with rope, position_ids/1 (i32 [1,1]). Output: "logits" [1,1,v],
+// whole on each rank.
 Built build_t5_decoding(Builder& b, const ModelConfig& config, const T5DecodeShape& shape);
 
 }  // namespace megalith
