@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "base/log.h"
+#include "base/parse_count.h"
 #include "cli/auto_layout.h"
 #include "cli/command.h"
 #include "cli/foreign/nemo.h"
@@ -14,6 +15,7 @@
 #include "comm/launch_line.h"
 #include "comm/on_all_ranks.h"
 #include "device/make_backend.h"
+#include "inject/fault.h"
 #include "train/pretrain.h"
 #include "train/run_signals.h"
 #include "train/start_age.h"
@@ -52,9 +54,15 @@ static FormerRanks stand_by(const LaunchLine& line) {
   return FormerRanks([pids = told->substr(2)](const char*) { return pids.c_str(); });
 }
 
+// From 1 on; without a launch there is one start.
+static i64 number_of_start(const Environment& env) {
+  const char* start = env("MEGALITH_GENERATION");
+  return start ? parse_count(start).value_or(1) : 1;
+}
+
 static StartAhead start_ahead(const Environment& env, const Backend& backend, ComparedSnapshots& compared,
                               FormerRanks& former) {
-  StartAhead ahead{.compared = &compared};
+  StartAhead ahead{.number = number_of_start(env), .compared = &compared};
   if (!stands_by(env)) return ahead;
   ahead.take_over = [&, line = LaunchLine(env)] {
     former = stand_by(line);
@@ -67,11 +75,9 @@ static StartAhead start_ahead(const Environment& env, const Backend& backend, Co
   return ahead;
 }
 
-// Injects faults. A launch does not inject a fault again in an iteration that it repeats.
 static void plant_faults(Options& options, const Environment& env) {
   if (const char* faults = env("MEGALITH_INJECT")) options.train.inject.emplace_back(faults);
-  if (const char* start = env("MEGALITH_GENERATION"); start && std::string_view(start) != "1")
-    options.train.inject.clear();
+  options.train.inject = faults_of_start(options.train.inject, number_of_start(env));
 }
 
 static void refuse(const std::exception_ptr& mistake, const TrainingLine& line, i64 ranks) {

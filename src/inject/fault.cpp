@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/parse_count.h"
+#include "inject/storm.h"
 
 namespace megalith {
 
@@ -31,7 +32,7 @@ Fault parse_fault(const std::string& text) {
   std::vector<std::string> parts = split_at(std::string_view(text).substr(at + 1), ":");
   check(parts.size() >= 2, "--inject {}: want KIND@RANK:ITERATION[:ARGUMENT...], as in kill@0:10", text);
   Fault out{text.substr(0, at), int(count_of(parts[0], text)), count_of(parts[1], text), {}, text};
-  check(out.iteration > 0, "--inject {}: iteration 0 is before the first step: want 1 or more", text);
+  check(out.iteration > 0, "--inject {}: 0 is before the first: want 1 or more", text);
   out.arguments.assign(parts.begin() + 2, parts.end());
   return out;
 }
@@ -42,6 +43,11 @@ std::string Fault::value(std::string_view key, const std::string& otherwise) con
   for (const std::string& a : arguments)
     if (a.size() > key.size() && a.starts_with(key) && a[key.size()] == '=') return a.substr(key.size() + 1);
   return otherwise;
+}
+
+bool Fault::is_of_start() const {
+  const std::string in = value("in");
+  return in == "init" || in == "load";
 }
 
 i64 Fault::number(std::string_view key, i64 otherwise) const {
@@ -63,7 +69,19 @@ void Fault::check_arguments(size_t plain, std::span<const std::string_view> keys
 std::vector<Fault> parse_faults(const std::vector<std::string>& texts) {
   std::vector<Fault> out;
   for (const std::string& text : texts)
-    for (const std::string& word : fault_words(text)) out.push_back(parse_fault(word));
+    for (const std::string& word : fault_words(text))
+      if (!is_storm(word)) out.push_back(parse_fault(word));
+  return out;
+}
+
+std::vector<std::string> faults_of_start(const std::vector<std::string>& texts, i64 start) {
+  std::vector<std::string> out;
+  for (const std::string& text : texts)
+    for (const std::string& word : fault_words(text)) {
+      const std::vector<Fault> fault = parse_faults({word});  // none: a storm
+      const bool strikes = fault.empty() || (fault[0].is_of_start() ? fault[0].iteration == start : start == 1);
+      if (strikes) out.push_back(word);
+    }
   return out;
 }
 

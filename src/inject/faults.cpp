@@ -1,6 +1,7 @@
 #include "inject/faults.h"
 
 #include "base/check.h"
+#include "inject/storm.h"
 
 namespace megalith {
 
@@ -14,9 +15,10 @@ static bool looks_in_runs(const Fault& f) {
 
 void check_faults(const std::vector<std::string>& texts, bool allowed, int ranks, bool looks_in) {
   const std::vector<Fault> faults = parse_faults(texts);
-  check(faults.empty() || allowed,
-        "--inject {}: planted faults can cost a run's work: add --inject-allowed, or leave it out",
-        faults.empty() ? "" : faults[0].text);
+  find_storm(texts);
+  const std::string first = texts.empty() ? "" : texts[0];
+  check(first.empty() || allowed,
+        "--inject {}: planted faults can cost a run's work: add --inject-allowed, or leave it out", first);
   for (const Fault& f : faults) {
     const bool looks = looks_in_runs(f);
     check(f.rank < ranks, "--inject {}: there is no rank {}: the run has {}", f.text, f.rank, ranks);

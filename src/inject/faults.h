@@ -11,6 +11,9 @@ namespace megalith {
 // `looks_in`: the device lets others look into its runs.
 void check_faults(const std::vector<std::string>& texts, bool allowed, int ranks, bool looks_in);
 
+// Faults of this rank in a phase of its start strike now. phase: "init", before the step is planned, or "load".
+void strike_in_phase(const std::vector<std::string>& texts, int rank, std::string_view phase);
+
 class Faults {
  public:
   // Error if one names what this rank's plan does not have.

@@ -58,9 +58,8 @@ void list_doubts(TrainConfig& c, config::FieldList& f) {
 void list_faults(TrainConfig& c, config::FieldList& f) {
   f.add("inject", c.inject,
         "Faults to inject, for tests of their detection: KIND@RANK:ITERATION[:ARGUMENT...], of the kinds nan, flip, "
-        "slow, kill, term, stop, abort, segv, throw, hang, exit, oom, drop, disk, agent-kill and controller-kill. Not "
-        "in "
-        "Megatron.")
+        "slow, kill, term, stop, abort, segv, throw, hang, exit, oom, drop, disk, agent-kill and controller-kill. Or "
+        "storm:mtbf=Ns:seed=N: random failures. Not in Megatron.")
       .shown_as("FAULT ...");
   f.add("inject-allowed", c.inject_allowed, "Without it --inject is refused. Not in Megatron.");
 }

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "comm/on_all_ranks.h"
 #include "inject/faults.h"
+#include "inject/storm.h"
 #include "observe/endpoint.h"
 #include "observe/peak_flops.h"
 #include "observe/run_head.h"
@@ -37,6 +38,8 @@ int pretrain(Options options, const Backend& backend, Ranks& ranks, StartAhead a
   options.data.left_out = samples_left_out(options, ranks);
   PreparedRun prepared;
   if (ahead.take_over) prepared = stand_by(options, backend, ranks, ahead);
+  const Storm storm(t.inject, ranks.rank(), ranks.size(), ahead.number);
+  strike_in_phase(t.inject, ranks.rank(), "init");
   say_notes(options);
   warn_of_one_memory(options, backend);
   std::unique_ptr<Endpoint> endpoint;  // first, so that a port in use is an error before planning

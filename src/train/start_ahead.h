@@ -8,6 +8,7 @@
 namespace megalith {
 
 struct StartAhead {
+  i64 number = 1;                         // of the start, by `megalith launch`
   ComparedSnapshots* compared = nullptr;  // the snapshots, compared with those of other ranks
   // For a standby rank (`megalith launch --standby`), which has planned its step and connected its device. take_over
   // waits for the order to take over. find_room waits until the former ranks have freed this much memory of the

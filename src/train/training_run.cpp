@@ -80,6 +80,7 @@ std::unique_ptr<Interpreter> TrainingRun::ready_interpreter(std::unique_ptr<Inte
 RunStart TrainingRun::loaded(RunStart start, bool is_filled) {
   say_age(o_, "data and interpreter are ready", began_);
   ledger_.enter(TimeState::load);
+  strike_in_phase(t_.inject, ranks_.rank(), "load");
   RunStart filled = fill_model(o_, ranks_, std::move(start), model_, is_filled);
   ledger_.enter(TimeState::init);
   say_age(o_, "the state is loaded", began_);

@@ -1,7 +1,9 @@
 // An injected fault must affect the named rank and iteration. Without --inject-allowed it is refused.
+#include <cmath>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "inject/storm.h"
 #include "tests/cli/workshop.h"
 
 namespace megalith::test {
@@ -27,7 +29,14 @@ TEST_F(PlantedFaults, AreRefusedUnlessAllowed) {
   expect_refused(allowed + "controller-kill@0:1", "has no agent");
   expect_refused(allowed + "disk@0:1:wet", "there is no wet: want full, eio or slow");
   expect_refused(allowed + "disk@0:1:full:seconds=2", "only a slow disk has seconds");
-  expect_refused(allowed + "kill@0:1:in=bed", "want in=exchange or in=save");
+  expect_refused(allowed + "kill@0:1:in=bed", "want in=exchange, in=save, in=init or in=load");
+  expect_refused(allowed + "kill@0:0:in=init", "want 1 or more");
+  expect_refused(pretrain("--train-iters 2 --inject storm:mtbf=5s"), "add --inject-allowed");
+  expect_refused(allowed + "storm:seed=7", "say how often, as in storm:mtbf=5s:seed=7");
+  expect_refused(allowed + "storm:mtbf=5", "mtbf=5: want the mean seconds between failures");
+  expect_refused(allowed + "storm:mtbf=5s:kinds=melt", "kinds=melt: want some of kill, stop, abort and segv");
+  expect_refused(allowed + "storm:mtbf=5s:at=3", "there is no argument at=3");
+  expect_refused(allowed + "storm:mtbf=5s storm:mtbf=6s", "there is another storm");
   expect_refused(allowed + "kill@0", "want KIND@RANK:ITERATION");
   expect_refused(allowed + "kill@1:1", "there is no rank 1");
   expect_refused(allowed + "kill@0:0", "want 1 or more");
@@ -55,7 +64,7 @@ TEST_F(PlantedFaults, PutNoNanIntoAnEvaluation) {
   const std::string file = *this / "m.jsonl";
   const Ran ran = run("nan@0:2:layers.0.mlp.einsum.0", "--eval-iters 1 --eval-interval 1 --metrics-file " + file);
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("not finite"), std::string::npos) << ran.out << ran.err;
+  EXPECT_NE(ran.err.find("the step is skipped (1 in a row)"), std::string::npos) << ran.err;
   i64 evaluations = 0;
   std::istringstream lines(slurp(file));
   for (std::string line; std::getline(lines, line);) {
@@ -65,6 +74,37 @@ TEST_F(PlantedFaults, PutNoNanIntoAnEvaluation) {
     EXPECT_TRUE(record["validation_loss"].is_number()) << line;
   }
   EXPECT_EQ(evaluations, 4);
+}
+
+// Without a launch there is one start, the first.
+TEST_F(PlantedFaults, StrikeInAPhaseOfTheStart) {
+  for (const char* phase : {"init", "load"}) {
+    const std::string in = std::string(":in=") + phase;
+    const Ran kill = run("kill@0:1" + in);
+    EXPECT_EQ(kill.signal, SIGKILL) << phase;
+    EXPECT_EQ(kill.out.find("iteration        1/"), std::string::npos) << kill.out;
+    const Ran error = run("throw@0:1" + in);
+    EXPECT_NE(error.err.find("start 1: the planted fault throw@0:1" + in), std::string::npos) << error.err;
+    EXPECT_TRUE(run("kill@0:2" + in).ok()) << phase;
+  }
+}
+
+TEST_F(PlantedFaults, ComeInStorms) {
+  const auto storm = find_storm({"slow@0:1:2, storm:mtbf=5s:seed=7:kinds=kill+stop"});
+  ASSERT_TRUE(storm.has_value());
+  std::map<int, int> ranks, signals;
+  constexpr int kStarts = 2000;
+  double seconds = 0;
+  for (int start = 1; start <= kStarts; ++start) {
+    const StormStrike s = strike_of(*storm, start, 3);
+    seconds += s.seconds, ++ranks[s.rank], ++signals[s.signal];
+  }
+  EXPECT_NEAR(seconds / kStarts, 5, 5 * 4 / std::sqrt(kStarts));  // four standard deviations of the mean
+  for (int rank = 0; rank < 3; ++rank) EXPECT_NEAR(ranks[rank], kStarts / 3., 4 * std::sqrt(kStarts * 2 / 9.));
+  EXPECT_EQ(signals[SIGKILL] + signals[SIGSTOP], kStarts);
+  EXPECT_GT(std::min(signals[SIGKILL], signals[SIGSTOP]), kStarts / 3);
+  const Ran ran = run("storm:mtbf=0.05s", "--train-iters 100000");
+  EXPECT_EQ(ran.signal, SIGKILL) << ran.err;
 }
 
 // After a bit flip the first step has other results. Earlier steps have the same.

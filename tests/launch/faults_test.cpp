@@ -1,7 +1,10 @@
 // Injects all kinds of faults into ranks. The run must continue with the same bits, and the launch must name the rank.
 // $MEGALITH_ALL_FAULTS injects each kind into all ranks, in two iterations.
+#include <signal.h>
+
 #include <algorithm>
 
+#include "inject/storm.h"
 #include "launched_training.h"
 #include "memory_group.h"
 
@@ -84,6 +87,42 @@ TEST_F(LaunchedFaults, GoOnBehindEachKind) {
                {"exit:7", {"ended with exit code 7"}},
                {"stop", {"hangs after iteration", "has been silent for "}},
                {"hang", {"hangs after iteration"}}});
+}
+
+// The second start is struck too, and the third one is whole.
+TEST_F(LaunchedFaults, GoOnBehindAKillOfAStart) {
+  run_whole();
+  for (const std::string phase : {"init", "load"}) {
+    const Ended e = run(phase, "kill@0:4 kill@2:2:in=" + phase);
+    expect_restarts(e, 2);
+    for (const auto& [rank, at] : {std::pair(0, "after iteration 3"), {2, "before its first iteration"}}) {
+      const std::vector<std::string> lines = e.lines_with(at);
+      ASSERT_EQ(lines.size(), 1u) << e.err;
+      EXPECT_NE(lines[0].find("rank " + std::to_string(rank) + " (pid "), std::string::npos) << lines[0];
+    }
+    expect_same_end("whole", phase, kIterations);
+  }
+}
+
+// Each start has the failure of the storm's sequence.
+TEST_F(LaunchedFaults, GoOnInAStorm) {
+  constexpr int kStarts = 3;
+  StormSettings storm{.mean_seconds = 3, .seed = 1, .signals = {SIGKILL}};
+  const auto suits = [&](int start) {
+    const double at = strike_of(storm, start, kRanks).seconds;
+    return at > 1.5 && at < 3;
+  };
+  while (!suits(1) || !suits(2) || !suits(3)) ++storm.seed;
+  LaunchRun& run = start(flags(), pretrain("storm", 10000000, "--global-batch-size 6 --inject-allowed"),
+                         {{"MEGALITH_INJECT", "storm:mtbf=3s:seed=" + std::to_string(storm.seed)}});
+  ASSERT_TRUE(run.wait_until([&] { return count_of(run.err(), " was ended by SIGKILL") == kStarts; })) << run.err();
+  kill(run.pid(), SIGTERM);
+  const Ended e = run.end();
+  const std::vector<std::string> lines = e.lines_with(" was ended by SIGKILL");
+  for (int i = 1; i <= kStarts; ++i) {
+    const std::string rank = "rank " + std::to_string(strike_of(storm, i, kRanks).rank) + " (pid ";
+    EXPECT_NE(lines[size_t(i - 1)].find(rank), std::string::npos) << e.err;
+  }
 }
 
 // The time of a hang is learned. An evaluation and a slow save are none.
