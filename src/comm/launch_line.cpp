@@ -33,6 +33,7 @@ void LaunchLine::answers_stack_signal() const {
 void LaunchLine::settling() const { tell_agent(fd_, "settling"); }
 void LaunchLine::settled() const { tell_agent(fd_, "settled"); }
 void LaunchLine::away(const char* where) const { tell_agent(fd_, fmt::format("away {}", where)); }
+void LaunchLine::silent(int rank) const { tell_agent(fd_, fmt::format("silent {}", rank)); }
 void LaunchLine::kill(const char* what) const { tell_agent(fd_, fmt::format("kill {}", what)); }
 void LaunchLine::ready() const { tell_agent(fd_, "ready"); }
 

@@ -22,6 +22,7 @@ class LaunchLine {
   void settling() const;
   void settled() const;
   void away(const char* where) const;  // "saving", "evaluating", or "no": it trains again
+  void silent(int rank) const;         // the agents print the stacks of all ranks, and kill them
   void kill(const char* what) const;   // for fault injection: the agent kills itself, or the controller
   void ready() const;                  // for a standby rank: it is ready to take over
   // Waits for the agent's next message. Empty if the agent has exited.

@@ -140,6 +140,14 @@ void write_end(const std::string& line) {
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody reads it: all end in any case
 }
 
+void report_silence(int rank) {
+  const LaunchLine launch([](const char* name) -> const char* { return std::getenv(name); });
+  if (!launch.is_there()) return;
+  launch.silent(rank);
+  constexpr std::chrono::milliseconds kLongest(1000);  // the agents wait 0.25 s for the stacks
+  std::this_thread::sleep_for(kLongest);
+}
+
 std::string last_at(const std::string& what) {
   return what.empty() ? "" : fmt::format("; it was last at \"{}\"", what);
 }

@@ -147,6 +147,7 @@ class Hub final : public Post {
     const Member& culprit = place_.members[size_t(cause.rank)];
     const std::string last = cause.rank == 0 ? "" : last_at(peers_[size_t(cause.rank)].at);
     write_end(fmt::format("{} {}{}{}: all ranks end", name_of(culprit), cause.what, last, was_at(0, mailbox_.said())));
+    if (cause.is_stopped) report_silence(cause.rank);
     tell_end(cause);
     if (cause.is_stopped) kill_if_near(culprit, place_.members[0]);
     if (mailbox_.wish() != WatchMailbox::Wish::failed) leave(signal_ ? 128 + signal_ : kEndedByOthers);

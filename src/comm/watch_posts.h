@@ -40,6 +40,9 @@ std::unique_ptr<Post> make_hub(const WatchPlace& place, WatchMailbox& mailbox, L
                                const std::string& token);
 std::unique_ptr<Post> make_spoke(const WatchPlace& place, WatchMailbox& mailbox, Connection hub);
 
+// Under `megalith launch`: the agents print the stacks of all ranks, and kill them. Returns later if they do not.
+void report_silence(int rank);
+
 // Writes the line about a run's end immediately, whatever other threads hold.
 void write_end(const std::string& line);
 std::string last_at(const std::string& what);           // "; it was last at "what""; "" if that is nothing

@@ -83,6 +83,7 @@ class Spoke final : public Post {
 
   [[noreturn]] void end_silent_hub() {
     say_hub(fmt::format("has been silent for {:.1f} s (stopped, or cut off)", now_ - heard_));
+    report_silence(0);
     hub_.send({&frame::kHubSilent, 1});
     kill_if_near(place_.members[0], self());
     leave(code());

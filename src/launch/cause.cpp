@@ -52,6 +52,8 @@ std::string told_of(const Exit& e) {
   std::string text = fmt::format("rank {} (pid {} on {})", e.rank, e.pid, e.host);
   if (e.is_out_of_memory)
     text += " was killed by the kernel: its control group ran out of memory";
+  else if (e.is_silent)
+    text += " was silent (stopped, or cut off)";
   else if (const int signal = signal_in(e))
     text += fmt::format(" was ended by {}", name_of_signal(signal));
   else if (e.code == kTransientDoubt)

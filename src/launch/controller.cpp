@@ -19,6 +19,8 @@ void Controller::take(int node, const Report& r, double now) {
   if (r.generation != generation_ || state_ == State::gathering) return;
   if (r.kind == Report::Kind::progress)
     progressed(r, now);
+  else if (r.kind == Report::Kind::silent)
+    silent(r.silent_rank, now);
   else
     exited(r.exit, now);
 }
@@ -78,8 +80,15 @@ void Controller::progressed(const Report& report, double now) {
   says_first_step_ = false;
 }
 
-void Controller::exited(const Exit& e, double now) {
+void Controller::silent(int rank, double now) {
+  if (state_ != State::running) return;
+  silent_rank_ = rank;
+  stop(now, 0, true);
+}
+
+void Controller::exited(Exit e, double now) {
   if (std::ranges::any_of(exits_, [&](const Exit& x) { return x.rank == e.rank; })) return;
+  if (e.rank == silent_rank_ && e.is_brought_down) e.is_brought_down = false, e.is_silent = true;
   exits_.push_back(e);
   const Meaning m = meaning_of(e);
   // Ranks that were asked to stop may still be saving, so they are not killed.

@@ -85,7 +85,8 @@ class Controller {
   void look_for_growth();
   bool leaves_out(const Exit& cause, Meaning m);
   void stop(double now, double grace_seconds, bool is_hang = false);
-  void exited(const Exit& e, double now);
+  void exited(Exit e, double now);
+  void silent(int rank, double now);
   void progressed(const Report& report, double now);
   void look_for_hang(double now);
   void decide(double now);
@@ -104,7 +105,7 @@ class Controller {
   const Worlds worlds_;
   std::vector<Node> nodes_;
   State state_ = State::gathering;
-  bool is_new_ = true;  // it has started no generation, and taken over none
+  bool is_new_ = true;                         // it has started no generation, and taken over none
   i64 generation_ = 0;
   int world_ = 0, told_ = 0;
   std::string layout_;                         // of this generation
@@ -115,6 +116,7 @@ class Controller {
   i64 grows_behind_ = -1;  // the iteration at which more ranks became available
   HangLimit hang_limit_;
   double hung_for_ = 0;             // seconds
+  int silent_rank_ = -1;            // of this generation
   i64 last_ = -1;                   // iteration of this generation
   i64 furthest_ = -1, begin_ = -1;  // last iteration of all generations; of all earlier generations
   int without_progress_ = 0;        // number of consecutive generations

@@ -88,6 +88,7 @@ void Controller::start(const World& world, double now) {
   waits_since_.reset();
   exits_.clear();
   has_stepped_ = hangs_ = grows_ = has_told_need_ = false;
+  silent_rank_ = -1;
   grows_behind_ = last_ = -1;
   hang_limit_.begin(now);
   begin_ = furthest_;

@@ -60,7 +60,7 @@ class FarController final : public ControllerSide {
   void take(const Order& order) {
     if (order.kind == Order::Kind::start) {
       hello_.runs = order;
-      std::erase_if(said_, [](const Report& r) { return r.kind == Report::Kind::exited; });
+      std::erase_if(said_, [](const Report& r) { return r.kind != Report::Kind::told; });
       progress_.reset();
     }
     if (order.kind == Order::Kind::finish) is_over_ = true, why_ = order.why;

@@ -46,6 +46,7 @@ std::string text_of(const Report& r) {
               {"snapshot_steps", r.snapshot_steps},
               {"runs", r.runs ? text_of(*r.runs) : ""}});
   if (r.kind == Report::Kind::told) j["signal"] = r.signal;
+  if (r.kind == Report::Kind::silent) j["rank"] = r.silent_rank;
   if (r.kind == Report::Kind::progress) j.update({{"iteration", r.iteration}, {"phase", int(r.phase)}});
   if (r.kind == Report::Kind::exited)
     j["exit"] = {{"rank", r.exit.rank},
@@ -64,7 +65,7 @@ std::string text_of(const Report& r) {
 Report report_from(const std::string& text) {
   const json j = parsed(text);
   return read_message([&] {
-    Report r{.kind = kind_of<Report::Kind>(j, int(Report::Kind::told)), .generation = j.at("generation")};
+    Report r{.kind = kind_of<Report::Kind>(j, int(Report::Kind::silent)), .generation = j.at("generation")};
     if (r.kind == Report::Kind::hello) {
       r.run_id = j.at("run_id");
       r.host = j.at("host");
@@ -79,6 +80,7 @@ Report report_from(const std::string& text) {
       r.phase = Phase(phase);
     }
     if (r.kind == Report::Kind::told) r.signal = j.at("signal");
+    if (r.kind == Report::Kind::silent) r.silent_rank = j.at("rank");
     if (r.kind == Report::Kind::exited) {
       const json& e = j.at("exit");
       r.exit = {.rank = e.at("rank"),

@@ -14,6 +14,7 @@ struct Exit {
   int signal = 0;                   // that ended the rank, or 0
   bool is_brought_down = false;     // its agent killed it because another rank had failed
   bool has_stood_by = false;        // it was a standby rank that took over, so its command is valid
+  bool is_silent = false;           // its watch gave no sign of life, so all ranks were killed
   bool is_out_of_memory = false;    // the system killed it because memory ran out
   i64 pid = 0, iteration = -1;      // last iteration of this generation; -1: none
   std::string host{}, last_line{};  // of its stderr
@@ -45,7 +46,7 @@ enum class Phase { training, evaluating, saving };
 
 // A message from an agent.
 struct Report {
-  enum class Kind { hello, exited, progress, told };
+  enum class Kind { hello, exited, progress, told, silent };
   Kind kind = Kind::hello;
   i64 generation = 0;    // in a hello: the last one that this agent knows
   std::string run_id{};  // in a hello, as are the next three
@@ -57,6 +58,7 @@ struct Report {
   Phase phase = Phase::training;  // in a progress message: of the time after it
   Exit exit{};                    // of exited
   int signal = 0;                 // in told: asks the launch to end
+  int silent_rank = -1;           // in silent: that other ranks do not hear
 };
 
 std::string text_of(const Report& report);

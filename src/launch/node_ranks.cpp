@@ -129,6 +129,7 @@ bool NodeRanks::hear(Rank& r) {
                 : message == "away evaluating" ? Phase::evaluating
                                                : Phase::training;
     if (message == "kill controller") r.kills_controller = true;
+    if (message.starts_with("silent ")) std::from_chars(text + 7, text + n, r.silent_rank);
     if (message.starts_with("did ")) std::from_chars(text + 4, text + n, r.iteration);
     if (message.starts_with("stack ")) r.stacks.take(message.substr(6));
     if (message.starts_with("at ")) {
@@ -164,6 +165,9 @@ std::vector<Report> NodeRanks::look() {
   for (Rank& r : running_) {
     read(r);
     furthest = std::max(furthest, r.iteration);
+    if (r.silent_rank >= 0)
+      reports.push_back(
+          {.kind = Report::Kind::silent, .generation = generation_, .silent_rank = std::exchange(r.silent_rank, -1)});
   }
   running_.remove_if([&](Rank& r) {
     const bool ended = has_ended(r, ends);

@@ -54,6 +54,7 @@ class NodeRanks {
     bool is_settling = false;  // it allocates memory during its steps
     bool has_stood_by = false;
     bool kills_controller = false;
+    int silent_rank = -1;  // the rank that it does not hear; -1: none, or it is reported
     Phase phase = Phase::training;
   };
 

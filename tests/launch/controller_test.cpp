@@ -199,6 +199,28 @@ TEST(Controller, LearnsHowLongItMayBeQuiet) {
   EXPECT_NE(n.said.find("no rank made progress for 2 s"), std::string::npos) << n.said;
 }
 
+// The agents kill all ranks. The silent one is the cause.
+TEST(Controller, EndsAGenerationWithASilentRank) {
+  Nodes n({});
+  n.did(3);
+  const Report sent{.kind = Report::Kind::silent, .generation = 1, .silent_rank = 1};
+  n.controller().take(0, report_from(text_of(sent)), n.now);
+  const auto orders = n.tick();
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_TRUE(orders[0].second.is_hang);
+  EXPECT_EQ(orders[0].second.grace, 0);
+  for (const int r : {0, 1}) n.ends({.rank = r, .signal = 9, .is_brought_down = true, .iteration = 3});
+  n.tick();
+  n.tick();
+  EXPECT_EQ(n.starts(), 2);
+  EXPECT_NE(n.said.find("rank 1 (pid 0 on host) was silent (stopped, or cut off) after iteration 3: restart 1"),
+            std::string::npos)
+      << n.said;
+  n.did(4);
+  n.crash(4);  // nothing is left of it in the next generation
+  EXPECT_NE(n.said.find("was ended by SIGKILL after iteration 4"), std::string::npos) << n.said;
+}
+
 TEST(Controller, EndsAsItWasToldTo) {
   Nodes saved({});
   saved.did(3);

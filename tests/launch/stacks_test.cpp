@@ -13,12 +13,16 @@ namespace {
 class HungStacks : public LaunchedTraining {
  protected:
   // A thread that gets no core for 0.25 s does not answer. So on a loaded machine up to three runs may be needed.
-  void expect_in_a_run_with(const std::string& fault, bool (*shows)(const Ended& e)) {
+  void expect_in_a_run_with(const std::string& fault, bool (*shows)(const Ended& e),
+                            const std::vector<std::string>& flags = {"--hang-seconds", "2"}) {
     std::string all;
     for (int tries = 0; tries < 3; ++tries) {
-      const Ended e = start({"--standalone", "--nproc-per-node", "2", "--snapshot-steps", "1", "--hang-seconds", "2"},
-                            pretrain(fmt::format("run{}", tries), 5, "--inject-allowed"), {{"MEGALITH_INJECT", fault}})
-                          .end();
+      std::vector<std::string> words{"--standalone", "--nproc-per-node", "2", "--snapshot-steps", "1"};
+      words.insert(words.end(), flags.begin(), flags.end());
+      const Ended e =
+          start(words, pretrain(fmt::format("{}-{}", fault.substr(0, fault.find(':')), tries), 5, "--inject-allowed"),
+                {{"MEGALITH_INJECT", fault}})
+              .end();
       EXPECT_EQ(e.code, 0) << e.err;
       EXPECT_EQ(e.lines_with(": restart 1 of 100").size(), 1u) << e.err;
       if (shows(e)) return;
@@ -44,6 +48,23 @@ TEST_F(HungStacks, OfAStoppedRankAreWhatTheSystemKnows) {
       is_told = is_told || line.find("no stack; state T (stopped)") != std::string::npos;
     return is_told && e.lines_with("rank 0:   main").size() == 1;
   });
+}
+
+// Without --hang-seconds the watch finds a stopped rank by its silence. Rank 0 hears all ranks, and all hear rank 0.
+TEST_F(HungStacks, OfARankThatIsSilent) {
+  for (const char* fault : {"stop@1:3", "stop@0:3"})
+    expect_in_a_run_with(
+        fault,
+        [](const Ended& e) {
+          const std::vector<std::string> ends = e.lines_with("was silent (stopped, or cut off) after iteration 2");
+          if (ends.size() != 1 || e.lines_with("has been silent for 3.").size() != 1) return false;
+          const bool is_first = ends[0].find("rank 0 (pid ") != std::string::npos;
+          const std::string stopped = is_first ? "rank 0: " : "rank 1: ", other = is_first ? "rank 1: " : "rank 0: ";
+          const std::vector<std::string> states = e.lines_with(stopped + "thread");
+          return !states.empty() && states[0].find("no stack; state T (stopped)") != std::string::npos &&
+                 e.lines_with(other + "  main").size() == 1;
+        },
+        {});
 }
 
 TEST(SymbolNames, DamagedFilesHaveNoSymbols) {
