@@ -16,6 +16,7 @@ void Controller::take(int node, const Report& r, double now) {
     return;
   }
   if (r.kind == Report::Kind::told) return told_to_end(r.signal);
+  if (is_new_ && generation_ > 0) early_.push_back({node, r});
   if (r.generation != generation_ || state_ == State::gathering) return;
   if (r.kind == Report::Kind::progress)
     progressed(r, now);

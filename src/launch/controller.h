@@ -106,6 +106,7 @@ class Controller {
   std::vector<Node> nodes_;
   State state_ = State::gathering;
   bool is_new_ = true;                         // it has started no generation, and taken over none
+  std::vector<std::pair<int, Report>> early_;  // of a former controller's ranks, before it has heard all agents
   i64 generation_ = 0;
   int world_ = 0, told_ = 0;
   std::string layout_;                         // of this generation

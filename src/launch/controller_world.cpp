@@ -79,6 +79,7 @@ bool Controller::adopt(double now) {
   hang_limit_.begin(now);
   lines_.push_back(fmt::format("a new controller has taken over {} ranks of generation {}", world_, generation_));
   for (Node& n : nodes_) n.started = runs(n) ? n.runs->ranks : 0, n.first_rank = runs(n) ? n.runs->first_rank : world_;
+  for (const auto& [node, report] : std::exchange(early_, {})) take(node, report, now);
   return true;
 }
 
@@ -87,6 +88,7 @@ void Controller::start(const World& world, double now) {
   ++generation_;
   waits_since_.reset();
   exits_.clear();
+  early_.clear();
   has_stepped_ = hangs_ = grows_ = has_told_need_ = false;
   silent_rank_ = -1;
   grows_behind_ = last_ = -1;

@@ -332,6 +332,30 @@ TEST(Controller, TakesOverRanksThatRun) {
   EXPECT_NE(fresh.lines()[0].find("restart 3 of 3"), std::string::npos);
 }
 
+// An agent says at once what has happened without a controller. The other agent may come later.
+TEST(Controller, TakesOverRanksOfWhichSomeHaveEnded) {
+  Controller fresh({.nodes = 2}, [] { return std::pair("host", 1); });
+  const auto ends = [&](int node, const Exit& e) {
+    fresh.take(node, {.kind = Report::Kind::exited, .generation = 7, .exit = e}, 3);
+  };
+  fresh.take(1, hello_with(7, 1, 2, 3), 0);
+  ends(1, {.rank = 2, .signal = 9, .iteration = 9});
+  fresh.tick(0);
+  ends(1, {.rank = 1, .code = 75, .iteration = 9});
+  fresh.take(0, hello_with(7, 0, 1, 3), 1);
+  ends(0, {.rank = 0, .code = 75, .iteration = 9});
+  fresh.tick(1), fresh.tick(1);
+  const auto orders = fresh.orders();
+  ASSERT_FALSE(orders.empty());
+  EXPECT_EQ(orders.back().second.kind, Order::Kind::start);
+  EXPECT_EQ(orders.back().second.generation, 8);
+  const std::vector<std::string> lines = fresh.lines();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_NE(lines.back().find("rank 2 (pid 0 on ) was ended by SIGKILL after iteration 9: restart 3"),
+            std::string::npos)
+      << lines.back();
+}
+
 TEST(Controller, DoesNotTakeOverRanksOfWhichSomeAreLost) {
   Controller fresh({.nodes = 2}, [] { return std::pair("host", 1); });
   fresh.take(1, hello_with(7, 1, 2, 3), 0);
