@@ -146,6 +146,17 @@ TEST_F(Agent, StartsAgainWhereNothingMoves) {
   EXPECT_EQ(e.lines_with("no rank made progress for 3 s").size(), 1u) << e.err;
 }
 
+// Ranks that compute on one core are slow. Their silence is longer than that of ranks that sleep may be.
+TEST_F(Agent, TakesAWaitForACoreForNoHang) {
+  const std::string shares = "taskset -cp 0 $$ > /dev/null; ", busy = "while [ $SECONDS -lt 6 ]; do :; done";
+  const Ended e = run(3, kDidOne + shares + busy, {"--hang-seconds", "2", "--max-restarts", "1"});
+  EXPECT_EQ(e.code, 0) << e.err;
+  EXPECT_EQ(starts(), 3) << e.err;
+  const Ended still =
+      run(3, "[ $MEGALITH_GENERATION = 2 ] && exit 0; " + (kDidOne + shares) + "sleep 6", {"--hang-seconds", "2"});
+  EXPECT_EQ(still.lines_with("no rank made progress for 2 s").size(), 1u) << still.err;
+}
+
 // If memory is pinned during steps, it may delay them by seconds.
 TEST_F(Agent, WaitsLongerWhereMemoryIsTaken) {
   const std::string settles = "printf settling >&$MEGALITH_LAUNCH_FD; " + std::string(kDidOne) +

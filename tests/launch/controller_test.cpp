@@ -265,8 +265,8 @@ TEST(Controller, WaitsForANodeThatIsGoneAndStartsWithItAgain) {
 
 TEST(Controller, LetsASpareNodeTakeOver) {
   Nodes n({.spares = 1}, {2, 2, 2});
-  EXPECT_EQ(n.orders()[0].second.world, 4);
   ASSERT_EQ(n.starts(), 3);
+  EXPECT_EQ(n.orders()[0].second.world, 4);
   EXPECT_EQ(n.orders()[2].second.ranks, 0);
   n.did(4);
   n.controller().lost(1, 1);
