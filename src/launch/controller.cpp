@@ -106,6 +106,7 @@ void Controller::look_for_hang(double now) {
     limit = rules_.hang_seconds;
   if (!limit || now - hang_limit_.since() <= *limit) return;
   hangs_ = true, hung_for_ = *limit;
+  hang_limit_.exceeded();
   stop(now, 0, true);
 }
 

@@ -33,13 +33,14 @@ void HangLimit::progressed(bool is_step, Phase next, double now) {
   } else if (is_step) {
     longest_start_ = std::max(longest_start_, now - began_);
   }
-  has_stepped_ = has_stepped_ || is_step;
+  has_stepped_ = has_stepped_ || is_step, is_start_unknown_ = is_start_unknown_ && !is_step;
   moved_ = now, phase_ = next;
 }
 
 std::optional<double> HangLimit::seconds() const {
   if (has_stepped_) return gaps_[size_t(phase_)].limit(phase_ == Phase::training ? kLeast : kLeastApart);
-  return longest_start_ > 0 ? std::optional(std::max(kLeastApart, kTimes * longest_start_)) : std::nullopt;
+  return longest_start_ > 0 && !is_start_unknown_ ? std::optional(std::max(kLeastApart, kTimes * longest_start_))
+                                                  : std::nullopt;
 }
 
 }  // namespace megalith::launch

@@ -1,5 +1,6 @@
 // How long a run may be without progress before it counts as hung: five times the longest gap of the last 32 steps, and
-// at least 2 s. Gaps of evaluations, saves and starts are learned apart, and count at least 10 s: disks vary.
+// at least 2 s. Gaps of evaluations, saves and starts are learned apart, and count at least 10 s: disks vary. A start
+// may load from another disk than those before. So after a start that was too long the next one has no limit.
 #pragma once
 #include <array>
 #include <deque>
@@ -13,6 +14,7 @@ class HangLimit {
  public:
   void begin(double now);                                 // a generation
   void progressed(bool is_step, Phase next, double now);  // `is_step`: an iteration is complete
+  void exceeded() { is_start_unknown_ = !has_stepped_; }  // the generation is ended
   // Empty if nothing is known about what the run does now.
   std::optional<double> seconds() const;
   double since() const { return moved_; }  // the last progress
@@ -27,7 +29,8 @@ class HangLimit {
   std::array<Gaps, 3> gaps_;  // by phase
   Phase phase_ = Phase::training;
   double began_ = 0, moved_ = 0, longest_start_ = 0;
-  bool has_stepped_ = false;  // in this generation
+  bool has_stepped_ = false;       // in this generation
+  bool is_start_unknown_ = false;  // until a step
 };
 
 }  // namespace megalith::launch

@@ -38,6 +38,23 @@ TEST(HangLimit, IsFiveTimesTheLongestGapOfTheLastSteps) {
   EXPECT_EQ(h.seconds(), 2.0) << "known from former generations";
 }
 
+// A start that loads from a slow disk must not end the launch after three trials.
+TEST(HangLimit, IsNoneForAStartAfterOneThatWasTooLong) {
+  HangLimit h;
+  h.begin(0);
+  for (int i = 1; i <= 3; ++i) h.progressed(true, Phase::training, i);
+  h.exceeded();  // a hang after a step says nothing about starts
+  h.begin(10);
+  EXPECT_EQ(h.seconds(), 10.0);
+  h.exceeded();
+  h.begin(21);
+  EXPECT_FALSE(h.seconds());
+  h.progressed(true, Phase::training, 61);
+  EXPECT_TRUE(h.seconds()) << "a gap of steps";
+  h.begin(70);
+  EXPECT_EQ(h.seconds(), 200.0) << "five times the long start";
+}
+
 TEST(HangLimit, LearnsSavesAndEvaluationsApart) {
   HangLimit h;
   h.begin(0);
