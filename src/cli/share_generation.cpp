@@ -1,6 +1,8 @@
 #include "cli/share_generation.h"
 
+#include "base/check.h"
 #include "base/log.h"
+#include "mesh/groups.h"
 #include "settings/compatibility.h"
 
 namespace megalith {

@@ -1,5 +1,6 @@
 #include "models/t5/decode.h"
 
+#include "mesh/groups.h"
 #include "models/blocks/vocabulary.h"
 #include "models/t5/stacks.h"
 
