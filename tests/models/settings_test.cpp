@@ -31,7 +31,9 @@ TEST_P(Settings, equals_one_rank) {
   EXPECT_LT(d.tallies, 1e-10);
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpt, Settings, testing::ValuesIn(all()),
-                         [](const auto& info) { return settings()[info.param].name; });
+INSTANTIATE_TEST_SUITE_P(Gpt, Settings, testing::ValuesIn(all()), [](const auto& info) {
+  static const std::vector<Setting> made = settings();  // made once, not for the name of each test
+  return made[info.param].name;
+});
 
 }  // namespace megalith::harness

@@ -85,7 +85,8 @@ TEST_P(OpGradient, agrees_with_differences) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, OpGradient, testing::ValuesIn(differentiable()), [](const auto& info) {
-  return fmt::format("{}_{}", op_cases(odd_sizes())[info.param].op.name(), info.param);
+  static const std::vector<OpCase> cases = op_cases(odd_sizes());  // made once, not for the name of each test
+  return fmt::format("{}_{}", cases[info.param].op.name(), info.param);
 });
 
 }  // namespace megalith::harness
