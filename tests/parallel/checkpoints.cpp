@@ -133,9 +133,12 @@ static int every_pair(const Hall& at, const std::vector<Layout>& all, size_t lea
       const std::string flags =
           all[b].model + all[b].ranks + common + fmt::format("--load {} --ckpt-step 3 ", saved(a));
       const std::string name = all[a].name + " -> " + all[b].name;
-      loads.push_back(
-          {name, flags + fmt::format("--train-iters 3 --save {} --save-interval 100", again(a, b)), all[b].size});
-      steps.push_back({name, flags + "--train-iters 4", all[b].size});
+      // The plan of a layout does not depend on where the run loads from, or saves to.
+      loads.push_back({.name = name,
+                       .flags = flags + fmt::format("--train-iters 3 --save {} --save-interval 100", again(a, b)),
+                       .size = all[b].size,
+                       .plan = all[b].name});
+      steps.push_back({.name = name, .flags = flags + "--train-iters 4", .size = all[b].size, .plan = all[b].name});
     }
   run_jobs(at.ranks, loads, at.folder);
   const std::vector<Outcome> fourth = run_jobs(at.ranks, steps, at.folder);

@@ -63,13 +63,13 @@ json read_metrics(const std::string& path) {
           {"terms", terms},   {"scales", scales}, {"skipped", skipped}};
 }
 
-// The planned steps of jobs that share them, by flags and pipeline stage.
+// The planned steps of jobs that share them, by Job::plan and pipeline stage.
 using Plans = std::map<std::pair<std::string, int>, PlannedStep>;
 
 // A training run whose step is planned only if `plans` does not have it.
 void train_as_planned(const Job& job, const Options& o, const Backend& backend, Ranks& ranks, Plans& plans) {
   const int stage = stage_of(o, ranks);
-  const auto [at, is_new] = plans.try_emplace({job.flags, stage});
+  const auto [at, is_new] = plans.try_emplace({job.plan, stage});
   if (is_new) at->second = plan_step(step_spec(o, stage), backend);
   PreparedRun prepared{.step = std::make_unique<PlannedStep>(at->second)};
   TrainingRun(o, backend, ranks, open_run(o, backend, ranks, {}, std::move(prepared))).train();
@@ -82,7 +82,7 @@ json run_job(Ranks& ranks, const Job& job, int first, const std::string& metrics
   Watch watch{.fault = job.fault};
   const auto backend = watched(make_cpu_backend(&part), watch);
   const Options options = options_of(job.flags + " --metrics-file " + metrics, job.size);
-  if (job.shares_plan)
+  if (!job.plan.empty())
     train_as_planned(job, options, *backend, part, plans);
   else
     pretrain(options, *backend, part);

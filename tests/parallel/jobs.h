@@ -11,10 +11,10 @@ namespace megalith::parity {
 
 struct Job {
   std::string name;
-  std::string flags;         // without the common flags of options_of()
-  int size = 1;              // ranks
-  std::string fault{};       // a kind of relayout; the run omits one of this kind
-  bool shares_plan = false;  // of the other such jobs with the same flags: the step is planned once for all of them
+  std::string flags;    // without the common flags of options_of()
+  int size = 1;         // ranks
+  std::string fault{};  // a kind of relayout; the run omits one of this kind
+  std::string plan{};   // if not empty: the step is planned once for all jobs with the same text
 };
 
 // The results of a run, from its metrics file.

@@ -50,7 +50,7 @@ int mistakes(const Hall& at) {
     const std::string flags = l.model + l.ranks + short_run;
     const size_t reference = jobs.size();
     const auto add = [&](const std::string& fault) {
-      jobs.push_back({l.name, flags, l.size, fault, /*shares_plan=*/true}), references.push_back(reference);
+      jobs.push_back({l.name, flags, l.size, fault, /*plan=*/flags}), references.push_back(reference);
     };
     add("");
     for (const std::string& kind : relayouts_of(at, l, flags)) {
