@@ -25,6 +25,7 @@ Value Graph::find_leaf(const std::string& name) const {
 
 InferArgs infer_args(const Graph& g, const std::vector<Value>& ins, Phase phase) {
   InferArgs a{g.mesh, {}, {}};
+  a.ins.reserve(ins.size()), a.wants_grad.reserve(ins.size());
   for (Value v : ins) {
     a.ins.push_back(g.type(v));
     a.wants_grad.push_back(phase != Phase::update && g.info(v).wants_grad);
@@ -60,18 +61,21 @@ std::string print(const Graph& g) {
 
 // The state after the previous nodes.
 struct Past {
-  std::set<Value> defined;
-  std::set<Value> stale;            // whose memory holds a later value
+  explicit Past(size_t values) : defined(values), stale(values) {}
+  std::vector<bool> defined;        // by value
+  std::vector<bool> stale;          // whose memory holds a later value
   std::set<Value> moved_into = {};  // leaves that a relayout on a lane writes to, not yet waited for
 };
 
 static void verify_node(const Graph& g, const Node& n, Past& past, int index) {
-  auto& [defined, stale, moved_into] = past;
+  std::vector<bool>&defined = past.defined, &stale = past.stale;
+  std::set<Value>& moved_into = past.moved_into;
   for (Value v : n.ins) {
     check(v.id >= 0 && v.id < int(g.values.size()), "reads a value that does not exist");
-    if (stale.count(v)) fail("reads {} after it was updated in place", label(g, v));
-    if (g.info(v).node >= 0 && !defined.count(v)) fail("reads {} before it is computed", label(g, v));
-    if (moved_into.count(g.info(v).bucket.bucket)) fail("reads {} while its bucket is being written", label(g, v));
+    if (stale[size_t(v.id)]) fail("reads {} after it was updated in place", label(g, v));
+    if (g.info(v).node >= 0 && !defined[size_t(v.id)]) fail("reads {} before it is computed", label(g, v));
+    if (!moved_into.empty() && moved_into.count(g.info(v).bucket.bucket))
+      fail("reads {} while its bucket is being written", label(g, v));
   }
   const std::vector<Type> types = n.op.infer(infer_args(g, n.ins, n.phase));
   check(types.size() == n.outs.size(), "has {} results, its op gives {}", n.outs.size(), types.size());
@@ -80,7 +84,8 @@ static void verify_node(const Graph& g, const Node& n, Past& past, int index) {
       fail("result {} is {}, its op gives {}", k, to_string(g.type(n.outs[k]), g.mesh.used()),
            to_string(types[k], g.mesh.used()));
     check(g.info(n.outs[k]).node == index, "result {} names node {} as its own", k, g.info(n.outs[k]).node);
-    if (!defined.insert(n.outs[k]).second) fail("computes {} a second time", label(g, n.outs[k]));
+    if (defined[size_t(n.outs[k].id)]) fail("computes {} a second time", label(g, n.outs[k]));
+    defined[size_t(n.outs[k].id)] = true;
   }
   for (const Alias& al : n.op.aliases()) {
     if (!al.must) continue;
@@ -89,7 +94,7 @@ static void verify_node(const Graph& g, const Node& n, Past& past, int index) {
     const Type &out = g.type(n.outs.at(al.out)), &in = g.type(n.ins.at(al.in));
     check(out == in || (sums && local_type(g.mesh, out).bytes() == local_type(g.mesh, in).bytes()),
           "updates input {} in place with another type", al.in);
-    stale.insert(n.ins[al.in]);
+    stale[size_t(n.ins[al.in].id)] = true;
   }
   if (const auto* r = n.op.get_if<Relayout>(); r && r->into && r->lane) moved_into.insert(n.ins[1]);
   if (n.op.get_if<Wait>() && g.info(n.ins[0]).node >= 0) {
@@ -99,7 +104,7 @@ static void verify_node(const Graph& g, const Node& n, Past& past, int index) {
 }
 
 void verify(const Graph& g) {
-  Past past;
+  Past past(g.values.size());
   for (size_t i = 0; i < g.nodes.size(); ++i) {
     try {
       verify_node(g, g.nodes[i], past, int(i));
@@ -108,7 +113,7 @@ void verify(const Graph& g) {
     }
   }
   for (const auto& [name, v] : g.outputs)
-    check(g.info(v).node < 0 || past.defined.count(v), "verify: output {} is not computed", name);
+    check(g.info(v).node < 0 || past.defined[size_t(v.id)], "verify: output {} is not computed", name);
 }
 
 }  // namespace megalith

@@ -11,6 +11,7 @@ double total_bytes(Types ins, Types outs) {
 
 std::vector<Operand> InferArgs::operands() const {
   std::vector<Operand> out;
+  out.reserve(ins.size());
   for (size_t i = 0; i < ins.size(); ++i) out.push_back({ins[i].shape, ins[i].layout, wants_grad[i]});
   return out;
 }
