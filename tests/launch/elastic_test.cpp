@@ -37,8 +37,8 @@ class Elastic : public LaunchedTraining {
   std::vector<std::string> command(const std::string& name, const std::string& more) const {
     std::istringstream line(
         "--device cpu --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --micro-batch-size 1 "
-        "--lr 1e-3 --lr-decay-style constant --mock-data --vocab-size 50 --eval-iters 0 --log-interval 1 "
-        "--train-iters 100000 --global-batch-size " +
+        "--lr 1e-3 --lr-decay-style constant --mock-data --split 1,49,50 --vocab-size 50 --eval-iters 0 "
+        "--log-interval 1 --train-iters 100000 --global-batch-size " +
         std::to_string(kBatch) + " " + more);
     std::vector<std::string> words{"--",     "pretrain-gpt", "--metrics-file", *this / name + ".jsonl",
                                    "--save", *this / name,   "--load",         *this / name};
