@@ -45,10 +45,14 @@ int plan_for(search::Searcher& searcher, const PlanFlags& flags, i64 gpus) {
     const search::Row row = search::row_of(base, f, facts, asked);
     if (!search::is_allowed(row.cost, asked)) continue;
     rows.push_back(row);
-    commands.push_back(search::command_of(base, f.choice, asked));
   }
+  if (asked.sites.any())  // the search compares steps without transfers between sites
+    std::ranges::stable_sort(rows, {},
+                             [&](const search::Row& r) { return search::objective_value(r, asked.objective); });
+  for (const search::Row& row : rows) commands.push_back(search::command_of(base, row.choice, asked));
   log::say("{}", search::head_text(base, facts, asked, found));
   if (!rows.empty()) log::say("{}", search::table_text(rows, facts, asked));
+  if (!rows.empty() && asked.sites.any()) log::say("{}", search::sites_text(base, rows[0], asked));
   if (const std::string refused = search::refused_text(base, found, facts, asked); !refused.empty())
     log::say("{}", refused);
   if (!rows.empty()) log::say("{}", search::run_text(base, rows[0], asked));

@@ -10,6 +10,7 @@
 #include "base/mistakes.h"
 #include "cli/foreign/nemo.h"
 #include "cli/model_source.h"
+#include "cli/plan_sites.h"
 #include "cli/training_line.h"
 #include "config/over.h"
 #include "config/show.h"
@@ -208,6 +209,7 @@ void list_fields(PlanFlags& c, config::FieldList& f) {
   f.add("save-stall-seconds", c.prices.save_stall_seconds, "Seconds that a save stops the training.");
   f.add("restart-seconds", c.prices.restart_seconds, "Seconds from the detection of a failure to the first step.");
   f.add("detect-seconds", c.prices.detect_seconds, "Seconds until a failure is detected.");
+  list_site_fields(c, f);
   f.add("explain", c.explain,
         "Show the best layout with these parts, as in \"tp8 pp4\": its memory by category and stage, where its time "
         "goes, its pipeline.")
@@ -233,6 +235,7 @@ bool read_plan_flags(PlanFlags& flags, int argc, const char* const* argv) {
     return false;
   }
   flags.prices.gpu_mtbf_hours = o.train.gpu_mtbf_hours;
+  read_sites(flags, o.wrong.mistakes);
   own_mistakes(flags, o.wrong.mistakes);
   settle_training(o, kinds_of(flags).front());
   flags.prices.gpu_hour = price_of(flags, 0);

@@ -13,10 +13,12 @@ struct PlanFlags {
   double tokens = 0;
   double max_days = 0, max_cost = 0;
   search::Objective objective = search::Objective::tokens_per_second;
-  double assume_tokens_per_second = 0;  // of a GPU; 0: predicted
-  bool force = false;                   // accepts an assumption above the peak
-  std::vector<double> gpu_hour_prices;  // USD; one for all kinds of hardware, or one of each
-  search::Prices prices{};              // prices of the first kind
+  double assume_tokens_per_second = 0;              // of a GPU; 0: predicted
+  bool force = false;                               // accepts an assumption above the peak
+  std::vector<double> gpu_hour_prices;              // USD; one for all kinds of hardware, or one of each
+  search::Prices prices{};                          // prices of the first kind
+  std::string sites, site_bandwidth, site_latency;  // as given
+  search::Sites between{};                          // the same, parsed
   std::string explain, json, csv, html, check;
   Options options;
 };

@@ -14,7 +14,8 @@ search::Asked asked_of(const PlanFlags& flags, i64 gpus) {
           .prices = flags.prices,
           .max_days = flags.max_days,
           .max_cost = flags.max_cost,
-          .objective = flags.objective};
+          .objective = flags.objective,
+          .sites = flags.between};
 }
 
 static double now() {
@@ -28,7 +29,8 @@ search::Outcome search_layouts(search::Searcher& searcher, const PlanFlags& flag
                                       .headroom = flags.memory_headroom,
                                       .wanted = search::parse_wanted(flags.explain),
                                       .objective = flags.objective,
-                                      .most_seconds = search::most_step_seconds(searcher.base(), asked)});
+                                      .most_seconds = search::most_step_seconds(searcher.base(), asked),
+                                      .site_gpus = asked.sites.common()});
   asked.seconds = now() - start;
   if (!out.mistakes.empty()) throw Mistakes(out.mistakes);
   return out;

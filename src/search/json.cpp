@@ -47,6 +47,11 @@ Json of_row(const Row& r, const Asked& asked) {
               {"days", r.cost.days},
               {"useful", r.goodput.useful},
               {"save_interval_steps", r.goodput.save_steps}};
+  if (asked.sites.any())
+    out["sites"] = {{"mode", name_of(r.site.mode)},
+                    {"bytes", r.site.bytes},
+                    {"seconds", r.site.seconds},
+                    {"exposed_seconds", r.site.exposed}};
   if (asked.prices.gpu_hour > 0) out["usd"] = r.cost.usd;
   if (asked.prices.watts > 0) out["mwh"] = r.cost.mwh;
   return out;

@@ -5,6 +5,7 @@
 
 #include "search/money.h"
 #include "search/search.h"
+#include "search/sites.h"
 
 namespace megalith::search {
 
@@ -15,6 +16,7 @@ struct Asked {
   Prices prices{};
   double max_days = 0, max_cost = 0;  // of the whole run; 0: no limit
   Objective objective = Objective::tokens_per_second;
+  Sites sites{};
   double seconds = 0;  // of the search itself
   double run_tokens() const { return tokens > 0 ? tokens : 1e12; }
 };
@@ -28,6 +30,8 @@ struct Row {
   double step_seconds = 0, tokens_per_second = 0, tflops = 0;  // flops of one GPU
   double mfu = 0;                                              // 0: the peak is unknown
   double bubble = 0, exposed = 0;                              // as fractions of the work, of the step
+  StepTime inside{};                                           // the step without transfers between sites
+  SiteTime site{};
   Goodput goodput{};
   RunCost cost{};
   double gpu_tokens() const { return tokens_per_second / double(gpus); }
@@ -50,6 +54,9 @@ std::string head_text(const Options& base, const DeviceFacts& facts, const Asked
 std::string table_text(const std::vector<Row>& rows, const DeviceFacts& facts, const Asked& asked);
 std::string refused_text(const Options& base, const Outcome& found, const DeviceFacts& facts, const Asked& asked);
 std::string run_text(const Options& base, const Row& row, const Asked& asked);
+
+// The transfers between the sites in each mode, for this layout.
+std::string sites_text(const Options& base, const Row& row, const Asked& asked);
 
 // The full report of one layout: memory by category and stage, time by op, the pipeline's schedule.
 std::string explained(const Options& base, const Choice& c, const std::string& layout, const DeviceFacts& facts,

@@ -66,7 +66,10 @@ Row row_of(const Options& base, const Found& found, const DeviceFacts& facts, co
   const Price& p = found.price;
   Row r{.choice = found.choice, .hardware = facts.name, .gpus = asked.gpus, .dp = o.parallel.data_parallel_size()};
   r.bytes = p.fullest.need.total(), r.stage = p.fullest.stage;
-  r.step_seconds = p.time.seconds, r.bubble = p.time.bubble, r.exposed = p.time.exposed / p.time.seconds;
+  r.inside = p.time;
+  if (asked.sites.any()) r.site = chosen_site_time(o, p.time, asked.sites);
+  r.step_seconds = p.time.seconds + r.site.exposed, r.bubble = p.time.bubble;
+  r.exposed = (p.time.exposed + r.site.exposed) / r.step_seconds;
   const double batch = double(BatchSizes(o).largest());
   r.tokens_per_second = batch * double(o.model.seq_length) / r.step_seconds;
   const double flops = size_of(Gpt(o.model)).flops() * batch / r.step_seconds / double(asked.gpus);

@@ -68,7 +68,7 @@ class Run {
   // Each layout once. A balanced layout with equal stages is the same as the equal one.
   std::vector<Choice> choices(bool offload, Reasons& reasons) const {
     Space s = space_of(base_, request_.gpus, std::min<i64>(8 * facts_.node_gpus, 64));
-    s.offload = offload;
+    s.offload = offload, s.site_gpus = request_.site_gpus;
     std::vector<Choice> out = choices_of(s, base_, request_.gpus, reasons);
     const bool has_even = std::ranges::find(s.balanced, false) != s.balanced.end();
     std::erase_if(out, [&](const Choice& c) { return !request_.wanted.holds(c) || (has_even && texts_.is_even(c)); });

@@ -45,6 +45,7 @@ struct Request {
   bool brute = false;      // plan every layout, for tests
   Objective objective = Objective::tokens_per_second;
   double most_seconds = std::numeric_limits<double>::infinity();  // of a step
+  i64 site_gpus = 0;                                              // a replica is within this many GPUs; 0: no sites
 };
 
 // Keeps the costs of the model's blocks and stages from one number of GPUs to the next.

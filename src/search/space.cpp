@@ -55,13 +55,16 @@ class Enumeration {
     return true;
   }
 
+  // Experts stay within a site, like a replica.
   void add_ranks(Choice c) {
     const ModelConfig& m = base_.model;
     if (refuse(gpus_ % (c.tp * c.pp * c.cp) != 0, "the GPUs are not a multiple of tp x pp x cp", c)) return;
     if (refuse(m.num_attention_heads % c.tp != 0, "the attention heads are not a multiple of tp", c)) return;
     if (refuse(c.pp > m.num_layers, "more stages than layers", c)) return;
     if (refuse(c.cp > 1 && m.seq_length % (2 * c.cp) != 0, "the sequence length is not a multiple of 2 cp", c)) return;
-    const i64 stage = gpus_ / c.pp;
+    const bool crosses = space_.site_gpus > 0 && space_.site_gpus % (c.tp * c.pp * c.cp) != 0;
+    if (refuse(crosses, "the GPUs of a site are not a multiple of tp x pp x cp", c)) return;
+    const i64 stage = (space_.site_gpus > 0 ? space_.site_gpus : gpus_) / c.pp;
     for (const i64 ep : space_.ep) {
       c.ep = ep;
       const std::vector<i64> all = !space_.etp.empty() ? space_.etp

@@ -16,6 +16,7 @@ struct Space {
   std::vector<bool> zero_bubble, balanced, sharded, tp_overlap;
   std::vector<Recompute> recompute;
   bool offload = false;
+  i64 site_gpus = 0;  // a replica is within this many GPUs; 0: no sites
 };
 
 // `base`: options as the user gave them. `most_tp`: larger tensor-parallel sizes are tried only if they are given.

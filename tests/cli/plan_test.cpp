@@ -114,6 +114,25 @@ TEST_F(Planning, ItsJsonIsWhatTheSchemaSays) {
   EXPECT_TRUE(none["best"].empty());
 }
 
+TEST_F(Planning, SitesArePriced) {
+  const std::string sites = kModel + "--sites a:4,b:4 --site-bandwidth 10Gb --site-latency 20ms ";
+  const Json one = json_of(kModel + "--gpus 8 --top 3"), plan = json_of(sites + "--top 3");
+  EXPECT_EQ(violations(plan, schema()), "");
+  EXPECT_EQ(plan["gpus"], 8);
+  EXPECT_TRUE(std::ranges::is_sorted(plan["best"], {}, [](const Json& r) { return r["step_seconds"].get<double>(); }));
+  const Json& best = plan["best"][0];
+  EXPECT_EQ(best["sites"]["mode"], "hierarchical");
+  EXPECT_LE(best["layout"]["tensor"].get<int>() * best["layout"]["pipeline"].get<int>(), 4);
+  EXPECT_GT(best["step_seconds"], one["best"][0]["step_seconds"]);
+  EXPECT_GT(best["step_seconds"], best["sites"]["exposed_seconds"]);
+  const Ran local = must("plan " + sites + "--site-mode local-sgd --local-steps 50");
+  EXPECT_TRUE(holds(local.out, "local-sgd (every 50 steps, in int8) changes the loss curve")) << local.out;
+  expect_refused("plan " + kModel + "--gpus 16 --sites a:4,b:4 --site-bandwidth 10Gb --site-latency 20ms",
+                 "the sites have 8 GPUs");
+  expect_refused("plan " + kModel + "--sites a:4,b:4", "give all three");
+  expect_refused("plan " + kModel + "--gpus 8 --site-latency 20ms", "--site-latency needs --sites");
+}
+
 TEST_F(Planning, ItsJsonPassesAnotherValidatorsSchema) {
   if (std::system("python3 -c 'import jsonschema' 2>/dev/null") != 0) GTEST_SKIP() << "python3-jsonschema is not here";
   (void)json_of(kModel + "--gpus 8 --top 3");
