@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "comm/patience.h"
+#include "comm/socket.h"
 #include "launch/controller_side.h"
 
 namespace megalith::launch {
