@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -23,18 +24,40 @@ static bool is_there(i64 pid) {
   return ::kill(pid_t(pid), 0) == 0 || errno == EPERM;
 }
 
-std::optional<i64> process_start(i64 pid) {
-  const std::string stat = text_of(fmt::format("/proc/{}/stat", pid));
-  const std::size_t end = stat.rfind(')');  // the name before it may hold anything
-  if (end == std::string::npos) return is_there(pid) ? std::nullopt : std::optional<i64>(0);
-  std::istringstream in(stat.substr(end + 1));
+// "PID (NAME) STATE ... EXIT_CODE". The 21st word from STATE on is the size of the memory. If the first thread is the
+// last one to exit, the size is 0 while the thread closes the devices. This takes seconds. Then the thread becomes a
+// zombie.
+std::optional<int> end_in(const std::string& stat) {
+  constexpr int kSize = 20;
+  const std::size_t name_end = stat.rfind(") "), last = stat.find_last_of(' ');
+  if (name_end == std::string::npos) return {};
+  std::istringstream words(stat.substr(name_end + 2));
+  std::string state, word;
+  words >> state;
+  for (int i = 0; i < kSize; ++i) words >> word;
+  if (state != "Z" && word != "0") return {};
+  const int status = std::atoi(stat.c_str() + last + 1);
+  return status == 0 ? std::nullopt : std::optional(status);
+}
+
+// A process that has ended but still closes its devices has no start.
+i64 start_in(const std::string& stat) {
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream in(stat.substr(name_end + 1));
   std::string state, skipped;
   in >> state;
   constexpr int kBetween = 18;  // fields between the state, the 3rd, and the start, the 22nd
   for (int i = 0; i < kBetween; ++i) in >> skipped;
   i64 ticks = 0;
   in >> ticks;
-  return state == "Z" || state == "X" ? 0 : ticks;
+  return state == "Z" || state == "X" || end_in(stat) ? 0 : ticks;
+}
+
+std::optional<i64> process_start(i64 pid) {
+  const std::string stat = text_of(fmt::format("/proc/{}/stat", pid));
+  if (stat.empty() && is_there(pid)) return std::nullopt;
+  return start_in(stat);
 }
 
 double process_age(i64 ticks) {

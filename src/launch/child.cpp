@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "base/process_start.h"
 
 namespace megalith::launch {
 namespace {
@@ -72,22 +73,6 @@ Child start_child(const ChildCommand& command) {
   if (pid == 0) become(command, agent, out, err, line);
   setpgid(pid, pid);  // also in the parent: either process may be first
   return {pid, std::move(out.ours), std::move(err.ours), std::move(line.ours)};
-}
-
-// "PID (NAME) STATE ... EXIT_CODE". The 21st word from STATE on is the size of the memory. If the first thread is the
-// last one to exit, the size is 0 while the thread closes the devices. This takes seconds. Then the thread becomes a
-// zombie.
-std::optional<int> end_in(const std::string& stat) {
-  constexpr int kSize = 20;
-  const size_t name_end = stat.rfind(") "), last = stat.find_last_of(' ');
-  if (name_end == std::string::npos) return {};
-  std::istringstream words(stat.substr(name_end + 2));
-  std::string state, word;
-  words >> state;
-  for (int i = 0; i < kSize; ++i) words >> word;
-  if (state != "Z" && word != "0") return {};
-  const int status = std::atoi(stat.c_str() + last + 1);
-  return status == 0 ? std::nullopt : std::optional(status);
 }
 
 std::optional<int> end_of(const Child& child) {

@@ -30,7 +30,6 @@ Child start_child(const ChildCommand& command);
 // The wait status of a failed process whose first thread has exited or released its memory. The system may still be
 // ending the process. Empty if the process runs, if it succeeded, or if its status is unknown.
 std::optional<int> end_of(const Child& child);
-std::optional<int> end_in(const std::string& stat);  // the same from the text of /proc/PID/stat
 
 void tell_child(const Child& child, int signal);  // the rank
 void kill_all_of(const Child& child);             // also kills all that the child started

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "base/process_start.h"
 #include "launch/child.h"
 
 namespace megalith::launch {
@@ -63,15 +64,19 @@ TEST(FormerRanks, EndByACode) {
   waitpid(pid, nullptr, 0);
 }
 
+// The text of /proc/PID/stat.
+std::string stat_text(const char* state, int size, int code) {
+  return fmt::format(
+      "4711 (a) b) {} 1 4711 4711 0 -1 4194560 9 0 0 0 1 2 0 0 20 0 9 0 300 {} 77 184467 1 1 0 0 0 0 0 0 0 0 0 0 17 1 "
+      "0 "
+      "0 0 0 0 0 0 0 0 0 0 0 {}\n",
+      state, size, code);
+}
+
 // The texts are those of the kernel: for a running process, for a zombie, and for a process whose first thread exits
 // last.
 TEST(FormerRanks, HaveEndedOnceTheirMemoryIsLeft) {
-  const auto told = [](const char* state, int size, int code) {
-    return end_in(
-        fmt::format("4711 (a) b) {} 1 4711 4711 0 -1 4194560 9 0 0 0 1 2 0 0 20 0 9 0 300 {} 77 184467 1 1 0 "
-                    "0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 {}\n",
-                    state, size, code));
-  };
+  const auto told = [](const char* state, int size, int code) { return end_in(stat_text(state, size, code)); };
   EXPECT_FALSE(told("R", 1 << 20, 0));
   EXPECT_FALSE(told("R", 1 << 20, 9)) << "it was killed, and has not noticed";
   EXPECT_FALSE(told("T", 1 << 20, 19));
@@ -80,6 +85,18 @@ TEST(FormerRanks, HaveEndedOnceTheirMemoryIsLeft) {
   EXPECT_EQ(told("R", 0, 75 << 8), 75 << 8);
   EXPECT_FALSE(told("D", 0, 0)) << "other threads may go on";
   EXPECT_FALSE(end_in(""));
+}
+
+// A rank takes over the save lock of a rank that has ended. The system may still close its devices.
+TEST(FormerRanks, HoldNoLockOnceTheirMemoryIsLeft) {
+  const auto told = [](const char* state, int size, int code) { return start_in(stat_text(state, size, code)); };
+  EXPECT_EQ(told("R", 1 << 20, 0), 300);
+  EXPECT_EQ(told("D", 1 << 20, 9), 300) << "it was killed, and has not noticed";
+  EXPECT_EQ(told("D", 0, 0), 300) << "other threads may go on";
+  EXPECT_EQ(told("D", 0, 9), 0);
+  EXPECT_EQ(told("R", 0, 1 << 8), 0);
+  EXPECT_EQ(told("Z", 0, 0), 0);
+  EXPECT_EQ(start_in(""), 0);
 }
 
 // Only the first thread has exited. The process still runs.
