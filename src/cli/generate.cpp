@@ -51,6 +51,10 @@ void list_fields(GenerateFlags& c, config::FieldList& f) {
   f.add("bf16", c.bf16, "Compute in bf16.");
   f.add("tensor-model-parallel-size", c.layout.tensor_model_parallel_size, "Ranks that share each layer.");
   f.add("pipeline-model-parallel-size", c.layout.pipeline_model_parallel_size, "Ranks that divide the layers.");
+  f.add("expert-model-parallel-size", c.layout.expert_model_parallel_size,
+        "Ranks of those that share each layer, which divide its experts.");
+  f.add("expert-tensor-parallel-size", c.layout.expert_tensor_parallel_size,
+        "Ranks that share each expert; 0: as many as share each layer.");
   f.add("distributed-timeout-minutes", c.layout.distributed_timeout_minutes,
         "How long a rank waits for others before it gives up.");
   list_fields(c.device, f);

@@ -34,10 +34,6 @@ GenerationRanks share_generation(ParallelConfig layout, ModelConfig& model, Rank
   check(model.architecture != Architecture::bert, "a BERT fills masks on one rank, and {} were started: start one",
         ranks.size());
   check(!model.is_t5() || pp == 1, "--pipeline-model-parallel-size {}: a T5 answers without a pipeline: give 1", pp);
-  check(model.moe.num_experts == 0 || tp == 1,
-        "--tensor-model-parallel-size {}: experts are not split for a few tokens: give "
-        "--pipeline-model-parallel-size {} instead",
-        tp, tp * pp);
   model.padded_vocab_size = 0;
   model.resolve(tp);
   check_sizes(layout, model);

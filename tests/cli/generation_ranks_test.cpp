@@ -10,6 +10,8 @@ namespace {
 
 constexpr const char* kTensor = "--tensor-model-parallel-size 2";
 constexpr const char* kPipeline = "--pipeline-model-parallel-size 2";
+constexpr const char* kExperts =
+    "--tensor-model-parallel-size 2 --expert-model-parallel-size 2 --expert-tensor-parallel-size 1";
 
 class SharedGeneration : public ::testing::Test {
  protected:
@@ -46,7 +48,12 @@ class SharedGeneration : public ::testing::Test {
 
 TEST_F(SharedGeneration, TokensAreThoseOfOneRank) {
   for (const char* model : {"llama", "gemma", "deepseek_v3_dense"}) expect_same(model, {kTensor, kPipeline});
-  expect_same("mixtral", {kPipeline});
+}
+
+// deepseek_v3 has a layer without experts, groups of experts and a shared expert.
+TEST_F(SharedGeneration, TokensOfMixturesAreThoseOfOneRank) {
+  expect_same("mixtral", {kTensor, kPipeline, kExperts});
+  expect_same("deepseek_v3", {kTensor, kExperts});
 }
 
 TEST_F(SharedGeneration, AnswersAreThoseOfOneRank) { expect_same("t5_v11", {kTensor}, 20); }
@@ -70,7 +77,7 @@ TEST_F(SharedGeneration, RefusesInOneLine) {
     EXPECT_EQ(ran.err.find("megalith: "), ran.err.rfind("megalith: ")) << ran.err;
   };
   refused("llama", "", "2 ranks cannot share a generation of tensor 1 x pipeline 1 = 1");
-  refused("mixtral", kTensor, "give --pipeline-model-parallel-size 2 instead");
+  refused("mixtral", std::string(kPipeline) + " --expert-model-parallel-size 2", "expert");
   refused("t5_v11", kPipeline, "a T5 answers without a pipeline");
   refused("gpt2", kTensor, "90 tokens of prompt and answer, but the model has 32 positions");
   refused("bert", kTensor, "a BERT fills masks on one rank");
