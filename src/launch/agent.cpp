@@ -5,10 +5,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <chrono>
-
 #include "base/check.h"
 #include "comm/member.h"
+#include "launch/awake_clock.h"
 #include "launch/controller_side.h"
 #include "launch/node_ranks.h"
 
@@ -100,7 +99,7 @@ class Agent {
   }
 
  private:
-  double now() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(); }
+  double now() { return clock_.at(steady_seconds()); }
 
   void wait() {
     constexpr int kTickMilliseconds = 50;
@@ -132,7 +131,7 @@ class Agent {
     if (order.kind == Order::Kind::finish) code_ = order.code;
   }
 
-  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  AwakeClock clock_;
   SignalReader signals_;
   NodeRanks ranks_;
   std::unique_ptr<ControllerSide> controller_;

@@ -31,14 +31,15 @@ void HangLimit::progressed(bool is_step, Phase next, double now) {
     g.longest = std::max(g.longest, now - moved_);
     if (phase_ == Phase::training ? is_step : next != phase_) g.end();
   } else if (is_step) {
-    longest_start_ = std::max(longest_start_, now - began_);
+    last_start_ = now - began_, longest_start_ = std::max(longest_start_, last_start_);
   }
   has_stepped_ = has_stepped_ || is_step, is_start_unknown_ = is_start_unknown_ && !is_step;
   moved_ = now, phase_ = next;
 }
 
 std::optional<double> HangLimit::seconds() const {
-  if (has_stepped_) return gaps_[size_t(phase_)].limit(phase_ == Phase::training ? kLeast : kLeastApart);
+  const double least = std::max(phase_ == Phase::training ? kLeast : kLeastApart, last_start_);
+  if (has_stepped_) return gaps_[size_t(phase_)].limit(least);
   return longest_start_ > 0 && !is_start_unknown_ ? std::optional(std::max(kLeastApart, kTimes * longest_start_))
                                                   : std::nullopt;
 }

@@ -1,6 +1,7 @@
-// How long a run may be without progress before it counts as hung: five times the longest gap of the last 32 steps, and
-// at least 2 s. Gaps of evaluations, saves and starts are learned apart, and count at least 10 s: disks vary. A start
-// may load from another disk than those before. So after a start that was too long the next one has no limit.
+// How long a run may be without progress before it counts as hung: five times the longest gap of the last 32 steps.
+// But it is at least 2 s, and at least the time of the last start: a restart must not end a shorter pause. Gaps of
+// evaluations, saves and starts are learned apart, and count at least 10 s: disks vary. A start may load from another
+// disk than those before. So after a start that was too long the next one has no limit.
 #pragma once
 #include <array>
 #include <deque>
@@ -28,7 +29,7 @@ class HangLimit {
   };
   std::array<Gaps, 3> gaps_;  // by phase
   Phase phase_ = Phase::training;
-  double began_ = 0, moved_ = 0, longest_start_ = 0;
+  double began_ = 0, moved_ = 0, last_start_ = 0, longest_start_ = 0;
   bool has_stepped_ = false;       // in this generation
   bool is_start_unknown_ = false;  // until a step
 };

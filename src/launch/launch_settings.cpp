@@ -101,7 +101,7 @@ bool Settings::tees(int stream) const { return has_stream(tee, stream); }
 bool Settings::redirects_to_file(int stream) const { return has_stream(redirects, stream); }
 
 double Settings::hang_limit() const {
-  if (learns_hang()) return 0;
+  if (hang_seconds.empty() || learns_hang()) return 0;
   double seconds = -1;
   const char* end = hang_seconds.data() + hang_seconds.size();
   const auto read = std::from_chars(hang_seconds.data(), end, seconds);
@@ -137,10 +137,12 @@ static void list_restarts(Settings& s, config::FieldList& f) {
   f.add("min-progress-steps", s.min_progress_steps,
         "New iterations that each start must complete. Three starts in a row with fewer end the launch with exit code "
         "93.");
-  f.add("hang-seconds", s.hang_seconds,
-        "Restart if no rank makes progress for this time after the first step. Choose more than an evaluation, a save "
-        "and one step take together. auto: five times the longest gap of the last 32 steps, at least 2; evaluations, "
-        "saves and starts count apart. 0: only --distributed-timeout-minutes ends a hang.")
+  f.add(
+       "hang-seconds", s.hang_seconds,
+       "Restart if no rank makes progress for this time after the first step. Choose more than an evaluation, a save "
+       "and one step take together. auto: five times the longest gap of the last 32 steps, at least 2 and at least the "
+       "time of the last start; evaluations, saves and starts count apart. 0: only --distributed-timeout-minutes ends "
+       "a hang. Default: auto with --snapshot-steps, otherwise 0.")
       .shown_as("S|auto");
   f.add("min-ranks", s.min_ranks,
         "Fewest ranks with which the run continues when a device or a node is lost. The global batch size stays the "

@@ -14,7 +14,7 @@ struct Settings {
   i64 node_rank = -1, master_port = 0, max_restarts = 100, min_progress_steps = 1, snapshot_steps = 0,
       snapshot_replicas = 0, min_ranks = 0, spares = 0;
   double restart_window_minutes = 60, node_wait_seconds = 10;
-  std::string tee = "0", redirects = "0", hang_seconds = "0";
+  std::string tee = "0", redirects = "0", hang_seconds{};
   bool standalone = false, standby = false, help = false;
 
   std::vector<std::string> command{};
@@ -23,7 +23,8 @@ struct Settings {
   // `stream`: 1: stdout, 2: stderr.
   bool tees(int stream) const;
   bool redirects_to_file(int stream) const;
-  bool learns_hang() const { return hang_seconds == "auto"; }
+  // A restart without snapshots repeats all steps since a checkpoint. So by default it is not the end of a pause.
+  bool learns_hang() const { return hang_seconds.empty() ? snapshot_steps > 0 : hang_seconds == "auto"; }
   double hang_limit() const;  // of --hang-seconds; 0: none, or learned
 };
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "comm/connection.h"
 #include "comm/patience.h"
+#include "launch/awake_clock.h"
 #include "launch/controller_side.h"
 #include "launch/greeting.h"
 
@@ -154,13 +155,13 @@ std::unique_ptr<ControllerSide> make_own_controller(const NodePlace& place, cons
 
 int run_controller(const NodePlace& place, const Rules& rules, const Report& hello, const Worlds& worlds, int fd) {
   OwnController controller(place, rules, hello, worlds, Listener{Socket(fd), place.port});
-  const double began = steady_seconds();
+  AwakeClock clock;
   while (!controller.is_over()) {
     constexpr int kTickMilliseconds = 50;
     std::vector<pollfd> all;
     for (const int each : controller.fds()) all.push_back({each, POLLIN, 0});
     poll(all.data(), all.size(), kTickMilliseconds);
-    controller.hear(steady_seconds() - began);
+    controller.hear(clock.at(steady_seconds()));
   }
   return 0;
 }

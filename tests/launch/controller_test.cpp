@@ -186,7 +186,7 @@ TEST(Controller, EndsAGenerationInWhichNothingMoves) {
 
 TEST(Controller, LearnsHowLongItMayBeQuiet) {
   Nodes n({.learns_hang = true});
-  n.now = 100;
+  n.now = 1;
   for (i64 i = 1; i <= 3; ++i) n.now += 0.1, n.did(i);
   n.now += 1.9;
   EXPECT_TRUE(n.tick().empty());

@@ -125,11 +125,10 @@ TEST_F(LaunchedFaults, GoOnInAStorm) {
   }
 }
 
-// The time of a hang is learned. An evaluation and a slow save are none.
+// With snapshots the time of a hang is learned. An evaluation and a slow save are none.
 TEST_F(LaunchedFaults, GoOnBehindAHangWithoutATimeForIt) {
   const std::string more = "--save-interval 2 --eval-interval 3 --eval-iters 2";
-  const std::vector<std::string> with{
-      "--standalone", "--nproc-per-node", "3", "--snapshot-steps", "1", "--hang-seconds", "auto"};
+  const std::vector<std::string> with{"--standalone", "--nproc-per-node", "3", "--snapshot-steps", "1"};
   const Ended whole = run("whole", "disk@1:4:slow:seconds=3", more, with);
   expect_restarts(whole, 0);
   const Ended e = run("hang", "hang@1:7", more, with);

@@ -63,6 +63,29 @@ TEST_F(LaunchedTraining, SavesAndLeavesWhenItIsToldTo) {
   EXPECT_FALSE(fs::exists(*this / "told/megalith.lock"));
 }
 
+// A virtual machine stops, or a user suspends the job. The launch runs again before its ranks do.
+TEST_F(LaunchedTraining, GoesOnAfterAPauseOfTheWholeJob) {
+  LaunchRun& run = start({"--standalone", "--nproc-per-node", "2", "--snapshot-steps", "1"},
+                         pretrain("paused", 10000000, "--save-interval 10000000 --log-interval 1"));
+  ASSERT_TRUE(run.wait_until([&] { return has_done(run, 10); })) << run.err();
+  const std::vector<pid_t> ranks = run.ranks();
+  ASSERT_EQ(ranks.size(), 2u);
+  constexpr std::chrono::milliseconds kMoment(300);
+  for (const pid_t pid : ranks) kill(pid, SIGSTOP);
+  std::this_thread::sleep_for(kMoment);  // the launch hears all that they said
+  kill(run.pid(), SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  const std::string before = run.out();
+  kill(run.pid(), SIGCONT);
+  std::this_thread::sleep_for(kMoment);
+  for (const pid_t pid : ranks) kill(pid, SIGCONT);
+  EXPECT_TRUE(run.wait_until([&] { return run.out().size() > before.size(); })) << run.err();
+  kill(run.pid(), SIGTERM);
+  const Ended e = run.end();
+  EXPECT_EQ(e.code, 0) << e.err;
+  EXPECT_TRUE(e.lines_with("restart").empty()) << e.err;
+}
+
 // Two pods of a PyTorchJob have two ranks each. The RANK and WORLD_SIZE of a PyTorchJob count pods.
 TEST_F(LaunchedTraining, RunsInPodsOfAPyTorchJob) {
   const Listener held = hold_port("127.0.0.1");
