@@ -7,6 +7,7 @@
 
 #include "graph/builder.h"
 #include "passes/pass.h"
+#include "quant/delayed.h"
 
 namespace megalith {
 
@@ -69,9 +70,6 @@ struct QuantizeReport {
   CastCounts counts;
   QuantizeReport& operator+=(const QuantizeReport& o);  // the counts
 };
-
-// The name of a linear layer's state: its weight's name with this instead of ".weight". Checkpoints may lack it.
-inline constexpr std::string_view kScaleState = ".fp8_state";
 
 // Whether a parameter of this name is a linear layer's weight: not of the embedding, the head, a router or a gate.
 bool is_linear_weight(const std::string& parameter);

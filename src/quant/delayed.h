@@ -1,8 +1,17 @@
 // Delayed scaling: a tensor is cast with a scale that follows from its past amax values. Source: Transformer Engine
 // 2.20.
 #pragma once
+#include <string_view>
+
 #include "quant/fp8_format.h"
 #include "quant/matrix.h"
+
+namespace megalith {
+
+// The name of a linear layer's state: its weight's name with this instead of ".weight". Checkpoints may lack it.
+inline constexpr std::string_view kScaleState = ".fp8_state";
+
+}  // namespace megalith
 
 namespace megalith::quant {
 

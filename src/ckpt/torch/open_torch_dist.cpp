@@ -7,6 +7,7 @@
 #include "ckpt/formats.h"
 #include "ckpt/tensors/joined_tensors.h"
 #include "ckpt/torch/bucketed_state.h"
+#include "ckpt/torch/fp8_history.h"
 #include "ckpt/torch/grad_scaler.h"
 #include "ckpt/torch/megatron_args.h"
 #include "ckpt/torch/optimizer_state.h"
@@ -15,6 +16,12 @@
 
 namespace megalith {
 namespace {
+
+// Files of runs in bf16 have as many objects, all empty.
+bool was_in_fp8(const PickleValue* args) {
+  const PickleValue* format = args == nullptr ? nullptr : args->find("fp8");
+  return format != nullptr && !format->is_none();
+}
 
 AnyCheckpoint open_torch_dist(const CheckpointPlace& place, const AnyOpenOptions& options) {
   const std::string& dir = place.path;
@@ -29,7 +36,9 @@ AnyCheckpoint open_torch_dist(const CheckpointPlace& place, const AnyOpenOptions
   const bool pickled = std::ranges::any_of(
       dist.objects(), [](const std::string& name) { return name.find(".param_state/") != std::string::npos; });
   const PickleValue* args = common.find("args");
+  std::shared_ptr<const TensorReader> scales;  // of fp8
   const auto find_state = [&](const ModelConfig& model, MegatronLayers layers) -> std::shared_ptr<const TensorReader> {
+    if (was_in_fp8(args)) scales = read_fp8_states(dist, model, layers);
     check(!pickled, "it is one pickled object of each model-parallel rank (dp_zero_gather_scatter)");
     if (!bucketed || args == nullptr) {
       check_main_values(dist.tensors(), dist.tensors());
@@ -43,6 +52,12 @@ AnyCheckpoint open_torch_dist(const CheckpointPlace& place, const AnyOpenOptions
   const auto own = bucketed ? dist.object(kBucketedOptimizer) : nullptr;
   const PickleValue* optimizer = own ? own->root() : common.find("optimizer");
   read_megatron(dist.share(), common, find_state, optimizer_steps(optimizer), options.vocab_size, c);
+  if (scales) {
+    auto all = std::make_shared<JoinedTensors>(dir);
+    all->join(c.tensors);
+    all->join(scales);
+    c.tensors = all;
+  }
   take_grad_scaler(optimizer, own ? own->file : dist.common_file(), c.manifest);
   const bool named = !bucketed && !pickled;
   if (!c.state_problem.empty())

@@ -28,8 +28,8 @@ constexpr std::string_view kClasses[] = {
     "torch.storage.UntypedStorage", "torch.storage._UntypedStorage", "torch.storage.TypedStorage", "torch.float32",
     "torch.float64", "torch.float16", "torch.bfloat16", "torch.float8_e4m3fn", "torch.float8_e5m2", "torch.int8",
     "torch.int16", "torch.int32", "torch.int64", "torch.uint8", "torch.uint16", "torch.uint32", "torch.uint64",
-    "torch.bool", "torch.complex32", "torch.complex64", "torch.complex128", "torch.float8_e4m3fnuz",
-    "torch.float8_e5m2fnuz", "torch.float8_e8m0fnu", "torch.float4_e2m1fn_x2",
+    "torch.bool", "torch.storage._load_from_bytes", "torch.complex32", "torch.complex64", "torch.complex128",
+    "torch.float8_e4m3fnuz", "torch.float8_e5m2fnuz", "torch.float8_e8m0fnu", "torch.float4_e2m1fn_x2",
     // PyTorch's distributed checkpoints
     "torch.distributed.checkpoint.metadata.Metadata", "torch.distributed.checkpoint.metadata.TensorStorageMetadata",
     "torch.distributed.checkpoint.metadata.BytesStorageMetadata",
@@ -41,6 +41,9 @@ constexpr std::string_view kClasses[] = {
     "torch.distributed.checkpoint.filesystem._StorageInfo", "torch.distributed.checkpoint.planner.SavePlan",
     "torch.distributed.checkpoint.planner.WriteItem", "torch.distributed.checkpoint.planner.WriteItemType",
     "torch.distributed.checkpoint.planner.TensorWriteData",
+    // Transformer Engine
+    "transformer_engine.common.recipe.DelayedScaling", "transformer_engine.common.recipe.Format",
+    "transformer_engine.common.recipe._FormatHelper",
     // Megatron-LM
     "megatron.core.dist_checkpointing.strategies.torch.MCoreMetadata",
     "megatron.core.dist_checkpointing.strategies.torch.MCoreSavePlan", "megatron.core.enums.Fp8Recipe",

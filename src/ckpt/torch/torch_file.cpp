@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/check.h"
+#include "mesh/block_copy.h"
 
 namespace megalith {
 namespace {
@@ -101,6 +102,20 @@ std::optional<TorchTensor> TorchFile::tensor(const PickleValue& value, const std
                          value.text.starts_with("torch._utils._rebuild_parameter") && !value.args->items.empty();
   const auto call = tensor_call(parameter ? *value.args->items[0] : value);
   return call ? std::optional(place(*call, name)) : std::nullopt;
+}
+
+std::vector<std::byte> TorchFile::bytes(const PickleValue& value, const std::string& name) const {
+  const auto t = tensor(value, name);
+  check(t && !t->swapped && t->strides == row_major_strides(t->shape), "{}: {} is no contiguous tensor", zip_.where(),
+        name);
+  const i64 size = count(t->shape) * size_of(t->dtype());
+  for (const ZipRecord& r : zip_.records()) {
+    if (size == 0 || t->position < r.begin || t->position >= r.begin + r.size) continue;
+    const std::vector<std::byte> all = zip_.bytes(r);
+    const auto begin = all.begin() + (t->position - r.begin);
+    return {begin, begin + size};  // place() has seen that they fit
+  }
+  return {};
 }
 
 std::optional<double> TorchFile::number(const PickleValue& value) const {

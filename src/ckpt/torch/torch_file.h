@@ -37,6 +37,8 @@ class TorchFile {
   // nullopt if the value is no tensor. Error, with `name`, if a tensor leaves its storage, or if its numbers differ
   // from the stored ones.
   std::optional<TorchTensor> tensor(const PickleValue& value, const std::string& name = "") const;
+  // Of a contiguous tensor that is small. Error, with `name`, if the value is another one, or no tensor.
+  std::vector<std::byte> bytes(const PickleValue& value, const std::string& name) const;
   // A number, or the value of a tensor of one f32; nullopt for anything else.
   std::optional<double> number(const PickleValue& value) const;
 
