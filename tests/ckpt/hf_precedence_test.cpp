@@ -45,6 +45,14 @@ TEST(HfPrecedence, rope_settings_in_several_places_have_transformers_precedence)
   EXPECT_EQ(parse(older).model.rotary_percent, 1);
 }
 
+// transformers refuses scaling without its factor too. The factor 1 would leave positions unscaled.
+TEST(HfPrecedence, scaling_without_a_factor_is_refused) {
+  for (const char* type : {"linear", "dynamic", "yarn"}) {
+    const json j = changed(kLlama, "rope_scaling", {{"type", type}});
+    expect_error([&] { (void)parse(j); }, "factor is missing");
+  }
+}
+
 TEST(HfPrecedence, the_original_length_at_the_top_counts_first) {
   const auto length = [](const json& j) { return parse(j).model.rope_scaling.original_length; };
   json j = changed(kLlama, "rope_scaling", llama3_scaling());

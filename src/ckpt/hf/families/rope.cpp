@@ -27,7 +27,7 @@ static void read_llama3(const JsonFields& f, const JsonFields& rope, ModelConfig
   s.original_length = original_length(f, rope, m);
 }
 
-// yarn and longrope: the factor, by default that of the lengths; the amplitude, if given.
+// yarn and longrope: the factor (of longrope by default that of the lengths), and the amplitude, if given.
 static void read_lengths(const JsonFields& f, const JsonFields& rope, ModelConfig& m, Kind kind) {
   RopeScaling& s = m.rope_scaling;
   s.kind = kind, s.original_length = original_length(f, rope, m);
@@ -67,6 +67,8 @@ static void read_scaling(const JsonFields& f, const JsonFields& rope, ModelConfi
   RopeScaling& s = m.rope_scaling;
   const std::string type = rope.text({"rope_type", "type"}, "default");
   s.kind = Kind::none;
+  check(rope.has("factor") || (type != "linear" && type != "dynamic" && type != "yarn"), "{}: factor is missing",
+        rope.where());
   if (type == "linear") {
     m.rotary_seq_len_interpolation_factor = rope.positive({"factor"}, 1);
   } else if (type == "llama3") {
