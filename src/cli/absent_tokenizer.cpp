@@ -15,11 +15,9 @@ struct Vocabulary {
 
 // For types that have one vocabulary. Sources: transformers' GPT2Config, LlamaConfig and BertConfig; Megatron Core's
 // tiktoken_tokenizer.py; MllamaConfig for Llama 3.
-constexpr Vocabulary kTypes[] = {{"GPT2BPETokenizer", 50257},
-                                 {"Llama2Tokenizer", 32000},
-                                 {"Llama3Tokenizer", 128256},
-                                 {"TikTokenizer", 131072},
-                                 {"BertWordPieceLowerCase", 30522}};
+constexpr Vocabulary kTypes[] = {{"GPT2BPETokenizer", 50257},       {"Llama2Tokenizer", 32000},
+                                 {"Llama3Tokenizer", 128256},       {"TikTokenizer", 131072},
+                                 {"BertWordPieceLowerCase", 30522}, {"BertWordPieceCase", 28996}};
 
 // By a model's name in lower case. Configurations hold padded sizes. Those of Qwen and GPT-NeoX are the lengths of
 // their tokenizers: QwenLM/Qwen3 issue 29, QwenLM/Qwen3-VL issue 1402, EleutherAI/pythia issue 68. Qwen3's is the
@@ -48,6 +46,11 @@ bool is_of(std::string_view part, std::string_view name) {
   return rest.empty() || rest[0] == '-' || rest[0] == '_' || suffix;
 }
 
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+  return text;
+}
+
 bool is_there(const std::string& path) { return !path.empty() && std::filesystem::exists(path); }
 
 std::string absent(const char* flag, const std::string& path) {
@@ -65,11 +68,12 @@ std::string absent_file(const TokenizerConfig& t) {
 }
 
 std::optional<i64> public_vocabulary(const TokenizerConfig& t) {
-  std::string path = t.tokenizer_model;
-  std::transform(path.begin(), path.end(), path.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+  const std::string path = lower_case(t.tokenizer_model), words = lower_case(t.vocab_file);
   for (const auto& part : std::filesystem::path(path))
     for (const Vocabulary& v : kModels)
       if (is_of(part.string(), v.name)) return v.entries;
+  for (const std::string_view language : {"multilingual", "chinese", "japanese"})
+    if (words.find(language) != std::string::npos) return std::nullopt;
   for (const Vocabulary& v : kTypes)
     if (t.type == v.name) return v.entries;
   return std::nullopt;

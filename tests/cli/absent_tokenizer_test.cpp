@@ -31,7 +31,8 @@ TEST_F(AbsentTokenizer, HasTheVocabularyOfItsModel) {
       {"Llama2Tokenizer --tokenizer-model /nowhere/tokenizer.model", "32000"},
       {"Llama3Tokenizer --tokenizer-model /nowhere/tokenizer.model", "128256"},
       {"GPT2BPETokenizer --vocab-file /nowhere/v.json --merge-file /nowhere/m.txt", "50257"},
-      {"BertWordPieceLowerCase --vocab-file /nowhere/vocab.txt", "30522"}};
+      {"BertWordPieceLowerCase --vocab-file /nowhere/vocab.txt", "30522"},
+      {"BertWordPieceCase --vocab-file /nowhere/bert-large-cased-vocab.txt", "28996"}};
   for (const auto& [tokenizer, entries] : cases) {
     const Ran ran = plan(tokenizer);
     EXPECT_EQ(ran.exit_code, 0) << tokenizer << ran.err;
@@ -52,7 +53,7 @@ TEST_F(AbsentTokenizer, IsNotGuessed) {
         "HuggingFaceTokenizer --tokenizer-model rinna/japanese-gpt2-medium",
         "HuggingFaceTokenizer --tokenizer-model uer/gpt2-chinese-cluecorpussmall",
         "SentencePieceTokenizer --tokenizer-model /nowhere/my-llama-3-experiment/tokenizer.model",
-        "BertWordPieceCase --vocab-file /nowhere/vocab.txt"}) {
+        "BertWordPieceCase --vocab-file /nowhere/bert-base-multilingual-cased-vocab.txt"}) {
     const Ran ran = plan(tokenizer);
     EXPECT_NE(ran.exit_code, 0) << tokenizer;
     EXPECT_EQ(ran.out.find("public vocabulary"), std::string::npos) << tokenizer;
