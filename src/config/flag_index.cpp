@@ -1,8 +1,15 @@
 // Finds a field by one of its spellings, and suggests the nearest one.
+#include <algorithm>
+
 #include "config/misspelt.h"
 #include "config/parse.h"
 
 namespace megalith::config {
+
+// Such a flag is never suggested.
+static bool is_refused(const FlagIndex::Entry& entry) {
+  return entry.other && !entry.other->accepted && entry.other->means.empty();
+}
 
 FlagIndex::FlagIndex(FieldList& fields, std::span<const OtherFlag> others) {
   for (Field& field : fields.all())
@@ -20,9 +27,15 @@ FlagIndex::Entry FlagIndex::find(const std::string& flag, std::string_view what)
   fail("{}: the nearest known one is {} (--help lists all)", what, near);
 }
 
+// A refused flag is also known with underscores, as transformers writes flags: its reason helps more than a suggestion.
 const FlagIndex::Entry* FlagIndex::known(std::string_view flag) const {
   const auto found = entries_.find(flag);
-  return found == entries_.end() ? nullptr : &found->second;
+  if (found != entries_.end()) return &found->second;
+  if (flag.find('_') == std::string_view::npos) return nullptr;
+  std::string dashed(flag);
+  std::replace(dashed.begin(), dashed.end(), '_', '-');
+  const auto other = entries_.find(dashed);
+  return other != entries_.end() && is_refused(other->second) ? &other->second : nullptr;
 }
 
 // The shortest flag with this prefix, as argparse would choose.
@@ -43,6 +56,7 @@ std::string FlagIndex::nearest(const std::string& written) const {
   i64 best_distance = 0;
   bool best_is_field = false;
   for (const auto& [known, entry] : entries_) {
+    if (is_refused(entry)) continue;
     const i64 distance = edit_distance(std::string_view(flag).substr(0, kLongest), known);
     const bool is_field = entry.field != nullptr;
     if (!best.empty() && (distance > best_distance || (distance == best_distance && (best_is_field || !is_field))))

@@ -27,4 +27,9 @@ std::string misspelt_field(const FlagIndex& index, const std::string& flag) {
   return entry && entry->field && edit_distance(flag, meant) <= kSlips ? "--" + entry->field->name : "";
 }
 
+std::string meant_field(const FlagIndex& index, const OtherFlag& refused) {
+  const FlagIndex::Entry* entry = refused.instead.empty() ? nullptr : index.known(refused.instead.back());
+  return entry && entry->field ? "--" + entry->field->name : "";
+}
+
 }  // namespace megalith::config

@@ -14,4 +14,7 @@ i64 edit_distance(std::string_view a, std::string_view b);
 // to it. Empty if no flag is near enough.
 std::string misspelt_field(const FlagIndex& index, const std::string& flag);
 
+// The field that a refused flag asks for instead, "--lr". Empty if it names none.
+std::string meant_field(const FlagIndex& index, const OtherFlag& refused);
+
 }  // namespace megalith::config

@@ -137,6 +137,7 @@ class Words {
       return;  // a switch that is not given
     source_.others.push_back({&other, values, last_, begin, at_});
     if (!other.means.empty()) read_means(other, values);
+    if (const std::string meant = meant_field(index_, other); !meant.empty()) source_.unread.insert(meant);
   }
 
   // The words that replace an old spelling.

@@ -87,6 +87,7 @@ class Reader {
     std::vector<std::string> values;
     if (other.takes != OtherFlag::Takes::nothing) values = values_of(value, where);
     source_.others.push_back({&other, values, where});
+    if (const std::string meant = meant_field(index_, other); !meant.empty()) source_.unread.insert(meant);
     if (other.means.empty()) return;
     std::vector<std::string> words = other.means;
     words.insert(words.end(), values.begin(), values.end());

@@ -14,7 +14,7 @@ constexpr Row kAccepted[] = {
      "--moe-flex-dispatcher-backend= --moe-flex-dispatcher-num-sms= --moe-deepep-num-sms= --moe-hybridep-num-sms= "
      "--moe-hybridep-num-blocks-permute= --moe-hybridep-num-blocks-unpermute= --moe-hybridep-num-sms-preprocessing= "
      "--moe-hybridep-pad-uneven-dispatch-inputs --moe-permute-fusion-into-hybridep --moe-ncclep-static-shape "
-     "--moe-ncclep-zero-copy --moe-dispatch-fwd-dtype= --moe-combine-bwd-dtype= --moe-use-grouped-tensor "
+     "--moe-ncclep-zero-copy --moe-use-grouped-tensor "
      "--moe-use-legacy-grouped-gemm --moe-single-grouped-bias --moe-single-grouped-weight "
      "--use-grouped-gemm-for-shared-expert --ep-overlap-early-attn-memory-release "
      "--enable-expert-tensor-parallelism --disable-moe-token-dropping"},

@@ -53,6 +53,14 @@ void add_feature(const megatron::Feature& feature, std::vector<OtherFlag>& all) 
   }
 }
 
+void add_elsewhere(const megatron::Elsewhere& row, std::vector<OtherFlag>& all) {
+  for (OtherFlag& flag : flags_of(row.flags, row.why)) {
+    if (*row.words) flag.why = fmt::format("write {}", row.words);
+    flag.instead = cut(row.words, ' ');
+    all.push_back(std::move(flag));
+  }
+}
+
 std::vector<OtherFlag> all_flags() {
   std::vector<OtherFlag> all;
   for (const megatron::Row& row : megatron::accepted())
@@ -67,6 +75,7 @@ std::vector<OtherFlag> all_flags() {
     flag.means = cut(spelling.today, ' ');
     all.push_back(std::move(flag));
   }
+  for (const megatron::Elsewhere& row : megatron::names_elsewhere()) add_elsewhere(row, all);
   for (const megatron::Spelling& nearest : megatron::nearest_words())
     for (OtherFlag& flag : all)
       if (flag.flag == nearest.flag) flag.instead = cut(nearest.today, ' ');
@@ -104,6 +113,10 @@ std::string megatron_flags_markdown() {
   out += "\n## Old spellings\n\n";
   for (const megatron::Spelling& spelling : megatron::old_spellings())
     out += fmt::format("- `{}` is read as `{}`\n", flag_of(spelling.flag, "").flag, spelling.today);
+  out += "\n## Names in other programs, which are refused\n\n";
+  for (const megatron::Elsewhere& row : megatron::names_elsewhere())
+    out += fmt::format("- {}: {}\n", *row.words ? fmt::format("write `{}`", row.words) : row.why,
+                       list_of(flags_of(row.flags, "")));
   return out;
 }
 

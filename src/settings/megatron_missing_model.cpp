@@ -11,8 +11,10 @@ constexpr Feature kOfModel[] = {
      "--keep-fp8-transpose-cache-when-using-custom-fsdp --kitchen-attention-backend= "
      "--moe-router-padding-for-quantization --moe-router-padding-for-fp8",
      "--fp8-format --fp4-format"},
+    {"experts' tokens are sent in the precision of activations: leave it out, or give bf16",
+     "--moe-dispatch-fwd-dtype=bf16 --moe-combine-bwd-dtype=bf16", "", ""},
     {"this part of a mixture of experts is not built yet",
-     "--moe-paged-stash --moe-enable-routing-replay --moe-layer-recompute "
+     "--moe-paged-stash --moe-enable-routing-replay "
      "--moe-routing-trace-path= --moe-extended-tp "
      "--moe-mlp-glu-interleave-size= --moe-shared-expert-glu-interleave-size= "
      "--moe-pad-experts-for-cuda-graph-inference --create-moe-param-group "

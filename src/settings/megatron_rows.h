@@ -26,10 +26,18 @@ struct Spelling {
   const char* today;
 };
 
+// A name that other programs have for our words, which take its value, or why there is none.
+struct Elsewhere {
+  const char* why;
+  const char* words;
+  const char* flags;
+};
+
 std::span<const Row> accepted();
 std::span<const Feature> missing_of_model();
 std::span<const Feature> missing_of_run();
 std::span<const Spelling> old_spellings();
 std::span<const Spelling> nearest_words();  // of flags that are refused: what comes nearest, for the line that is left
+std::span<const Elsewhere> names_elsewhere();
 
 }  // namespace megalith::megatron

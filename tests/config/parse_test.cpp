@@ -130,8 +130,9 @@ TEST(Parse, UnknownFlagNamesTheNearest) {
   EXPECT_EQ(parse_refusal({"--num-layer", "3"}),
             "unknown flag --num-layer: the nearest known one is --num-layers (--help lists all)");
   EXPECT_EQ(parse_refusal({"--bf-16"}), "unknown flag --bf-16: the nearest known one is --bf16 (--help lists all)");
-  EXPECT_EQ(parse_refusal({"--fp8-formt", "e4m3"}),
-            "unknown flag --fp8-formt: the nearest known one is --fp8-format (--help lists all)");
+  // A flag that is refused is no suggestion.
+  EXPECT_EQ(parse_refusal({"--fp8-formt", "e4m3"}), "unknown flag --fp8-formt: --help lists all");
+  EXPECT_EQ(parse_refusal({"--fp8_format", "e4m3"}), "--fp8_format: fp8 is not built yet");
   EXPECT_EQ(parse_refusal({"--start", "1"}),
             "unknown flag --start: the nearest known one is --start-decay (--help lists all)");
   EXPECT_EQ(parse_refusal({"--LR", "1"}), "unknown flag --LR: the nearest known one is --lr (--help lists all)");

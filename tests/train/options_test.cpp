@@ -153,6 +153,10 @@ TEST(Options, RefusedFlagsSayWhy) {
       "--mtp-standalone: multi-token prediction has only modules of the last layer's kind, trained with the model");
   EXPECT_EQ(refused("--moe-enable-routing-replay --moe-paged-stash"),
             "--moe-enable-routing-replay, --moe-paged-stash: this part of a mixture of experts is not built yet");
+  EXPECT_EQ(refused("--moe-dispatch-fwd-dtype mxfp8"),
+            "--moe-dispatch-fwd-dtype: experts' tokens are sent in the precision of activations: leave it out, or give "
+            "bf16");
+  EXPECT_EQ(refused("--moe-dispatch-fwd-dtype bf16"), "");
   for (const char* fp8 : {"--fp8 hybrid", "--fp8-hybrid", "--fp8-format hybrid"})
     EXPECT_EQ(refused(std::string(fp8) + " --fp8-output-proj"),
               "--fp8-output-proj: this part of fp8 and fp4 is not built yet");
@@ -188,6 +192,45 @@ TEST(Options, OldSpellings) {
   for (const char* hybrid : {"--fp8 hybrid", "--fp8-hybrid", "--fp8-format hybrid"})
     EXPECT_EQ(read(hybrid).quantize.format, Format::hybrid) << hybrid;
   EXPECT_EQ(read("--fp8-e4m3").quantize.format, Format::e4m3);
+  const RecomputeConfig experts = read("--moe-layer-recompute").recompute;
+  EXPECT_EQ(experts.granularity, Granularity::selective);
+  EXPECT_EQ(experts.modules, std::vector<std::string>{"moe"});
+}
+
+// Names that other programs have for our flags. No answer suggests a flag that only looks similar.
+TEST(Options, NamesOfOtherProgramsAreAnsweredWithOurs) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"--learning-rate 1e-4", "--learning-rate: write --lr"},
+      {"--learning_rate 1e-4", "--learning_rate: write --lr"},
+      {"--rope-theta 500000", "--rope-theta: write --rotary-base"},
+      {"--adam-epsilon 1e-8", "--adam-epsilon: write --adam-eps"},
+      {"--max-grad-norm 1", "--max-grad-norm: write --clip-grad"},
+      {"--block-size 64", "--block-size: write --seq-length"},
+      {"--tp 2", "--tp: write --tensor-model-parallel-size"},
+      {"--gradient-checkpointing", "--gradient-checkpointing: write --recompute-granularity full"},
+      {"--gradient-accumulation-steps 4",
+       "--gradient-accumulation-steps: the number of micro-batches follows from "
+       "--global-batch-size, the sum over ranks"},
+      {"--lora", "--lora: adapters (LoRA) are not built"},
+      {"--dtype bf16", "--dtype: it is fp32 unless --bf16 or --fp16 is given"}};
+  for (const auto& [flags, answer] : cases) EXPECT_EQ(refusal_of(kSmallRun + std::string(flags)), answer);
+  EXPECT_EQ(refusal_of(kSmallRun + std::string("--learning-rat 1")).find("--learning-rate"), std::string::npos);
+}
+
+// The flag that such a name stands for is not also reported as missing. The line that is left has it.
+TEST(Options, ANameOfAnotherProgramStandsForItsFlag) {
+  std::string line = kSmallRun;
+  line.replace(line.find("--lr "), 5, "--learning-rate ");
+  try {
+    options_of(line + "--dropout 0.1");
+    FAIL();
+  } catch (const Mistakes& e) {
+    EXPECT_EQ(e.lines, (std::vector<std::string>{"--learning-rate: write --lr",
+                                                 "--dropout: give both of --hidden-dropout and --attention-dropout"}));
+    ASSERT_EQ(e.after.size(), 2u);
+    EXPECT_EQ(refusal_of(e.after[1].substr(std::string("megalith pretrain-gpt ").size())), "");
+    EXPECT_NE(e.after[1].find("--lr "), std::string::npos) << e.after[1];
+  }
 }
 
 TEST(Options, LearnedPositionsGoWhereAnotherKindIsGiven) {
