@@ -55,15 +55,18 @@ std::string missing(const Options& o, const std::set<std::string, std::less<>>& 
 
 std::string anything_missing(const Options& o) { return missing(o, {}); }
 
+// The least value of a required size: 0 means that it is not given.
+i64 least(const Options& o, std::string_view field) { return o.given.has(field) ? 1 : 0; }
+
 std::string bad_model_sizes(const Options& o) {
   const ModelConfig& m = o.model;
-  return out_of_range({{"--num-layers", m.num_layers, 0, 1 << 20},
-                       {"--hidden-size", m.hidden_size, 0},
+  return out_of_range({{"--num-layers", m.num_layers, least(o, "num-layers"), 1 << 20},
+                       {"--hidden-size", m.hidden_size, least(o, "hidden-size")},
                        {"--ffn-hidden-size", m.ffn_hidden_size, 0},
-                       {"--num-attention-heads", m.num_attention_heads, 0},
+                       {"--num-attention-heads", m.num_attention_heads, least(o, "num-attention-heads")},
                        {"--num-query-groups", m.num_query_groups, 0},
                        {"--kv-channels", m.kv_channels, 0},
-                       {"--seq-length", m.seq_length, 0},
+                       {"--seq-length", m.seq_length, least(o, "seq-length")},
                        {"--max-position-embeddings", m.max_position_embeddings, 0},
                        {"--vocab-size", m.vocab_size, 0},
                        {"--padded-vocab-size", m.padded_vocab_size, 0},
@@ -89,7 +92,7 @@ std::string bad_model_sizes(const Options& o) {
 std::string bad_run_sizes(const Options& o) {
   const TrainConfig& t = o.train;
   const OptimizerConfig& p = o.optimizer;
-  return out_of_range({{"--micro-batch-size", t.micro_batch_size, 0},
+  return out_of_range({{"--micro-batch-size", t.micro_batch_size, least(o, "micro-batch-size")},
                        {"--global-batch-size", t.global_batch_size, 0},
                        {"--train-iters", t.train_iters, 0},
                        {"--train-samples", t.train_samples, 0},

@@ -22,6 +22,7 @@ void set_aside(Options& options) {
   for (std::string& line : broken) {
     const std::string flag = flags_in(line).at(0);
     if (config::Field* field = fields.find(flag.substr(2))) field->set(defaults.find(flag.substr(2))->values(), flag);
+    options.given.uses.erase(flag.substr(2));  // its default is not a value that was given
     options.wrong.unread.insert(flag);
     options.wrong.mistakes.push_back(std::move(line));
   }

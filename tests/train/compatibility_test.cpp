@@ -97,8 +97,8 @@ TEST(Compatibility, EveryBrokenRuleIsTold) {
   // --lr cannot be read, so --min-lr is not compared with it. Heads and width follow from sizes that are out of range.
   EXPECT_EQ(mistakes("--lr fast --min-lr 1 --num-attention-heads -3 --hidden-size 9223372036854775807"),
             (Lines{"--lr: 'fast' is not a number, such as 0.1 or 6e-4",
-                   "--hidden-size 9223372036854775807 is out of range: from 0 to 2^40 is wanted",
-                   "--num-attention-heads -3 is out of range: from 0 to 2^40 is wanted"}));
+                   "--hidden-size 9223372036854775807 is out of range: from 1 to 2^40 is wanted",
+                   "--num-attention-heads -3 is out of range: from 1 to 2^40 is wanted"}));
   EXPECT_EQ(mistakes("--micro-batch-size 0 --world-size 3 --dry-run --tensor-model-parallel-size 2").size(), 2u);
   EXPECT_EQ(refusal_of("--min-lr 1 --num-layers x").find("--lr 0"), std::string::npos);
 }
