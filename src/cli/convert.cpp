@@ -91,9 +91,9 @@ int command_convert(int argc, const char* const* argv) {
   ConvertFlags c;
   if (!read_flags(c, own_words({argv + 1, argv + argc}))) return 0;
   keep_buffers();
-  check(!c.load.empty() && !c.save.empty(), "--load and --save are required");
+  check_given(
+      {{"--load", !c.load.empty()}, {"--save", !c.save.empty()}, {"--to (native, torch_dist or hf)", !c.to.empty()}});
   c.load = find_on_hub(c.load, "--load");
-  check(!c.to.empty(), "--to is required: native, torch_dist or hf");
   AnyOpenOptions open;
   ConvertOptions options;
   const CkptFormat to = c.to == "megatron" || c.to == "mcore" ? CkptFormat::torch_dist

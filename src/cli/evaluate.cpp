@@ -7,6 +7,7 @@
 #include "ckpt/not_loadable.h"
 #include "cli/command.h"
 #include "cli/hub_names.h"
+#include "cli/mistaken_places.h"
 #include "cli/model_source.h"
 #include "cli/share_cores.h"
 #include "comm/on_all_ranks.h"
@@ -54,6 +55,7 @@ void settle_evaluation(Options& o) {
   if (!o.given.has("train-iters")) o.train.train_iters = 1;
   if (o.optimizer.lr == 0) o.optimizer.lr = 1;
   if (!o.given.has("split") && !o.data.data_path.empty()) o.data.split = "0,1,0";
+  find_mistaken_places(o);
   complete_options(o);
 }
 

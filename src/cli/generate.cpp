@@ -70,7 +70,7 @@ void check_draws_nothing(const GenerateFlags& c) {
 }
 
 void settle(GenerateFlags& c) {
-  check(!c.load.empty() && !c.prompt.empty(), "--load and --prompt are required");
+  check_given({{"--load", !c.load.empty()}, {"--prompt", !c.prompt.empty()}});
   constexpr i64 kMost = i64(1) << 31;
   check(c.tokens_to_generate > 0 && c.tokens_to_generate < kMost, "--tokens-to-generate is {}: want 1 to {}",
         c.tokens_to_generate, kMost - 1);

@@ -17,6 +17,7 @@
 #include "cli/foreign/programs.h"
 #include "cli/stack.h"
 #include "comm/on_all_ranks.h"
+#include "config/misspelt.h"
 
 namespace {
 
@@ -80,6 +81,15 @@ int run(const Entry& e, int argc, const char* const* argv) {
   }
 }
 
+// With at most two letters wrong, in a name that is longer than such a mistake. Empty if no command is near.
+std::string nearest_command(const std::string& name) {
+  constexpr megalith::i64 kSlips = 2, kLeast = 6;
+  for (const Entry& e : kCommands)
+    if (megalith::i64(e.name.size()) >= kLeast && megalith::config::edit_distance(name, e.name) <= kSlips)
+      return std::string(e.name);
+  return {};
+}
+
 // The name is no command of ours: it may be another program for the same job, or a mistake.
 int run_other(const std::vector<std::string>& words) {
   const std::string name = megalith::escape_controls(words[0]);
@@ -90,7 +100,11 @@ int run_other(const std::vector<std::string>& words) {
     for (const std::string& word : program.words) argv.push_back(word.c_str());
     return run(e, int(argv.size()), argv.data());
   }
-  if (program.instead.empty())
+  const std::string near = nearest_command(name);
+  if (program.instead.empty() && !near.empty())
+    fmt::print(stderr, "megalith: there is no command '{}': the nearest is {} (megalith --help lists all)\n", name,
+               near);
+  else if (program.instead.empty())
     fmt::print(stderr, "megalith: there is no command '{}': megalith --help lists them\n", name);
   else
     fmt::print(stderr, "megalith {}: {}\n", name, megalith::escape_controls(program.instead));

@@ -26,7 +26,7 @@ void list_fields(MergeFlags& c, config::FieldList& f) {
 int command_merge_datasets(int argc, const char* const* argv) {
   MergeFlags c;
   if (!read_flags(c, argc, argv)) return 0;
-  check(!c.input.empty() && !c.output_prefix.empty(), "--input and --output-prefix are required");
+  check_given({{"--input", !c.input.empty()}, {"--output-prefix", !c.output_prefix.empty()}});
   check(!c.output_prefix.ends_with('/'), "--output-prefix {} is a folder: add a name for the dataset, as {}merged",
         c.output_prefix, c.output_prefix);
   std::vector<std::string> prefixes;

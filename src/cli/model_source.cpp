@@ -210,7 +210,8 @@ void complete_model(Options& o) {
     o.train.load = find_on_hub(o.train.load, "--load");
     stored = stored_model(o);
   };
-  if (!or_tell(o, read)) refuse_wrong(o);
+  const bool is_read = or_tell(o, read);
+  if (!is_read && !o.given.has("num-layers")) refuse_wrong(o);  // otherwise the flags describe the model
   tell_seq_length(o);
   or_tell(o, [&] { take_tokenizer(o, stored); });
   o.data.seq_length = o.model.seq_length, o.data.vocab_size = o.model.vocab_size, o.data.seed = o.train.seed;

@@ -1,7 +1,11 @@
 // Reads the flags of a command that has its own config struct: struct Flags with list_fields(Flags&, FieldList&).
 #pragma once
+#include <fmt/ranges.h>
+
+#include <initializer_list>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -28,6 +32,14 @@ bool read_flags(Flags& flags, int argc, const char* const* argv, std::span<const
 // Checks --ckpt-step.
 inline void check_step(i64 step) {
   check(step >= 0, "--ckpt-step {}: give the iteration of a checkpoint, or 0 for the latest", step);
+}
+
+// Checks that the flags are given. One error names all that are missing.
+inline void check_given(std::initializer_list<std::pair<const char*, bool>> flags) {
+  std::vector<const char*> missing;
+  for (const auto& [flag, is_given] : flags)
+    if (!is_given) missing.push_back(flag);
+  check(missing.empty(), "missing required flags: {}", fmt::join(missing, ", "));
 }
 
 }  // namespace megalith

@@ -37,8 +37,9 @@ int command_preprocess_data(int argc, const char* const* argv) {
   PreprocessConfig c;
   if (!read_flags(c, argc, argv, preprocess_others())) return 0;
   if (c.tokenizer.type.empty()) c.tokenizer.type = default_tokenizer_type(c.tokenizer);
-  check(!c.input.empty() && !c.output_prefix.empty() && !c.tokenizer.type.empty(),
-        "--input, --output-prefix and --tokenizer-type are required");
+  check_given({{"--input", !c.input.empty()},
+               {"--output-prefix", !c.output_prefix.empty()},
+               {"--tokenizer-type", !c.tokenizer.type.empty()}});
   find_tokenizer_on_hub(c.tokenizer);
   const PreprocessResult r = preprocess(c);
   if (r.documents == 0) log::warn("--input holds no documents: the output has no data to train on");

@@ -7,6 +7,7 @@
 #include "cli/auto_layout.h"
 #include "cli/command.h"
 #include "cli/foreign/nemo.h"
+#include "cli/mistaken_places.h"
 #include "cli/model_source.h"
 #include "cli/share_cores.h"
 #include "cli/stack.h"
@@ -130,6 +131,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
     std::unique_ptr<Backend> backend;
     on_all_ranks(*ranks, [&] {
       refuse(mistake, line, options.parallel.world_size);
+      if (!options.train.dry_run) find_mistaken_places(options);
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
       if (options.parallel.layout == LayoutChoice::automatic)
         backend = backend_behind(former, options.train.device, *ranks);

@@ -9,6 +9,7 @@
 #include "base/check_no_pipe.h"
 #include "base/parse_json.h"
 #include "data/blend.h"
+#include "data/not_a_dataset.h"
 
 namespace megalith {
 namespace {
@@ -56,6 +57,13 @@ void read_per_split(DataConfig& c) {
   c.per_split_data_args_path.clear();
 }
 
+void check_is_there(const std::string& path, bool is_chats) {
+  std::error_code error;
+  if (!is_chats) check_is_dataset(path);
+  check(std::filesystem::exists(is_chats ? path : path + ".idx", error), "{}{}: no such file: check the path", path,
+        is_chats ? "" : ".idx");
+}
+
 }  // namespace
 
 DataConfig with_paths_from_files(DataConfig config) {
@@ -66,6 +74,25 @@ DataConfig with_paths_from_files(DataConfig config) {
   }
   if (!config.per_split_data_args_path.empty()) read_per_split(config);
   return config;
+}
+
+std::vector<std::string> mistaken_data(const DataConfig& given) {
+  std::vector<std::string> mistakes;
+  const auto try_to = [&](auto&& look) {
+    try {
+      look();
+    } catch (const Error& e) {
+      mistakes.emplace_back(e.what());
+    }
+  };
+  DataConfig c;
+  try_to([&] { c = with_paths_from_files(given); });
+  for (const auto* items : {&c.data_path, &c.train_data_path, &c.valid_data_path, &c.test_data_path}) {
+    Blend blend;
+    if (!items->empty()) try_to([&] { blend = parse_blend(*items, "the list of data"); });
+    for (const std::string& prefix : blend.prefixes) try_to([&] { check_is_there(prefix, c.sft); });
+  }
+  return mistakes;
 }
 
 std::string missing_data(const DataConfig& given) {

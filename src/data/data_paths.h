@@ -12,4 +12,7 @@ DataConfig with_paths_from_files(DataConfig config);
 // The first missing file among the lists and data of the config; empty if all exist. Opens no data.
 std::string missing_data(const DataConfig& config);
 
+// What is wrong with the paths of the config: one line for each dataset that does not exist. Opens no data.
+std::vector<std::string> mistaken_data(const DataConfig& config);
+
 }  // namespace megalith

@@ -49,6 +49,11 @@ void check_is_dataset(const std::string& prefix) {
   for (const char quote : {'\'', '"'})
     check(prefix.size() < 2 || prefix.front() != quote || prefix.back() != quote,
           "{} has its quotes in the name: quote it once in the script", prefix);
+  check(prefix.find("://") == std::string::npos, "{} is in an object store, which is not read: copy it to a disk",
+        prefix);
+  check(!prefix.starts_with("~/") && !prefix.starts_with('$'),
+        "{} begins with a {} that the shell did not replace: change the quotes in the script", prefix,
+        prefix.substr(0, 1));
   check(prefix.find_first_not_of("0123456789.eE+-") != std::string::npos ||
             prefix.find_first_of("0123456789") == std::string::npos,
         "{} is a weight where a dataset is wanted: give a weight before each, as 0.3 A 0.7 B, or before none", prefix);

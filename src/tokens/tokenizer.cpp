@@ -50,6 +50,7 @@ constexpr Kind kKinds[] = {
 void check_table(const char* flag, const std::string& file) {
   check_no_pipe(fmt::format("{} {}", flag, file), file);
   check(file.empty() || std::filesystem::exists(file), "{} {}: no such file", flag, file);
+  check(!std::filesystem::is_directory(file), "{} {} is a folder: give the file in it", flag, file);
   check_no_lfs_pointer(file);
 }
 

@@ -109,8 +109,8 @@ TEST_F(BadInput, Places) {
   refuses("--load " + *this / "missing" + " --exit-on-missing-checkpoint", "it has no checkpoint");
   refuses("--load " + *this / "empty" + " --exit-on-missing-checkpoint", "it has no checkpoint");
   refuses("--load " + *this / "empty" + " --ckpt-step 7", "--ckpt-step 7: " + *this / "empty has no checkpoint");
-  refuses("--save " + *this / "file" + " --save-interval 1", "cannot make this directory");
-  refuses("--tensorboard-dir " + *this / "file", "TensorBoard");
+  refuses("--save " + *this / "file" + " --save-interval 1", "file: this is a file, want a directory");
+  refuses("--tensorboard-dir " + *this / "file", "file: this is a file, want a directory");
   refuses("--metrics-file " + *this / "file", "line 1 is not a metrics line");
   refuses("--metrics-file " + *this / "empty", "empty");
   const Ran empty = must(pretrain("--train-iters 1 --split 80,10,10 --load " + *this / "empty"));
@@ -222,7 +222,8 @@ TEST_F(BadInput, Preprocessing) {
   expect_refused(run_program("megalith", {"preprocess-data", "--tokenizer-type", "ByteTokenizer", "--output-prefix",
                                           *this / "out", "--input", *this / "kind.jsonl", "--json-keys", ""}),
                  "--json-keys holds an empty name");
-  expect_refused("preprocess-data --input " + *this / "kind.jsonl", "required");
+  expect_refused("preprocess-data --input " + *this / "kind.jsonl",
+                 "missing required flags: --output-prefix, --tokenizer-type");
   spit(*this / "fine.txt", "fine\n");
   expect_refused("preprocess-data --tokenizer-type ByteTokenizer --input " + *this / "fine.txt" + " --output-prefix " +
                      *this / "no/such/folder",

@@ -80,6 +80,8 @@ TEST_F(Foreign, Bridge) {
                           " --source-tp 4 --source-pp 2 --target-tp 8 --target-pp 1");
   says(layout, "for another layout no conversion is needed");
   same(a, b);
+  must("megatron.bridge.convert --source megatron --target megatron --input-path " + a + " --output-path " +
+       *this / "g");
   must("examples/conversion/convert_checkpoints.py import --hf-model " + hub() + " --megatron-path " + c +
        " --torch-dtype bfloat16 --device-map auto --trust_remote_code --tp 2");
   must("convert export --hf-model " + hub() + " --megatron-path " + c + " --hf-path " + d +

@@ -69,6 +69,8 @@ TEST_F(NewUser, ScriptsAndShells) {
   expect_refused("pretrain-gpt --num-layers 2 --hidden-size 32", "missing required flags: --num-attention-heads");
   expect_refused(run_program("megalith", {"--num-layers", "2"}), "pretrain-gpt --num-layers 2");
   expect_refused("pretrain --num-layers 2", "pretrain-gpt");
+  expect_refused("pretraingpt --num-layers 2", "the nearest is pretrain-gpt (megalith --help lists all)");
+  expect_refused("prerocess-data --input a", "the nearest is preprocess-data (megalith --help lists all)");
   refuses("--config " + file("a.yaml", "num_layers: [1\n"), "a.yaml");
   refuses("--config " + file("b.yaml", "num_layer: 1\n"), "num");
 }
@@ -116,6 +118,9 @@ TEST_F(NewUser, DatasetsInTraining) {
   refuses("--data-path '" + data() + "'", "has its quotes in the name");
   fs::copy(data() + ".bin", *this / "half.bin");
   refuses("--data-path " + *this / "half", "half.bin is there and ");
+  refuses("--data-path s3://bucket/a_text_document", "is in an object store, which is not read");
+  refuses_words({"--data-path", "~/a_text_document"}, "begins with a ~ that the shell did not replace");
+  refuses_words({"--data-path", "$DATA/a_text_document"}, "begins with a $ that the shell did not replace");
   refuses("--data-path 0.5 " + data() + " 0.5", "0.5 is a weight where a dataset is wanted");
   refuses("--data-path [0.5," + data() + "]", "blanks separate a list: 0.3 A 0.7 B");
   refuses("--vocab-size 100", "257 tokens");
@@ -124,6 +129,23 @@ TEST_F(NewUser, DatasetsInTraining) {
   EXPECT_NE(none.err.find("--input holds no documents"), std::string::npos) << none.err;
   refuses("--data-path " + *this / "e_text_document", "e_text_document is empty: tokenize a text");
   refuses("--mock-data", "exclude each other");
+}
+
+// Mistakes in flags, files and folders are in one answer. So a user does not find them one start at a time.
+TEST_F(NewUser, AllMistakesAreInOneAnswer) {
+  const std::string taken = file("taken", "x");
+  const Ran ran =
+      megalith(pretrain("--train-iters 3 --num-attention-heads 3 --tokenizer-type HuggingFaceTokenizer "
+                        "--tokenizer-model none --load " +
+                        taken + " --save " + taken + " --save-interval 1 --tensorboard-dir " + taken + " --data-path " +
+                        *this / "a " + *this / "b"));
+  EXPECT_EQ(ran.exit_code, 1);
+  for (const std::string& part :
+       {std::string("7 things stop this:"), "--save " + taken + ": this is a file, want a directory",
+        "--tensorboard-dir " + taken + ": this is a file", *this / "a.idx: no such file", *this / "b.idx: no such file",
+        "--load " + taken + ": this is a file", std::string("--tokenizer-model none: no file or folder here"),
+        std::string("--hidden-size 32 is not divisible by --num-attention-heads 3")})
+    EXPECT_NE(ran.err.find(part), std::string::npos) << part << "\n" << ran.err;
 }
 
 TEST_F(NewUser, TextsToTokenize) {
@@ -165,6 +187,7 @@ TEST_F(NewUser, Tokenizers) {
   make("--tokenizer-type GPT2", "\"GPT2\" is not supported: use one of GPT2BPETokenizer");
   make("--tokenizer-type GPT2BPETokenizer", "--vocab-file");
   make("--tokenizer-type GPT2BPETokenizer --vocab-file no.json --merge-file no.txt", "no.json: no such file");
+  make("--tokenizer-type GPT2BPETokenizer --vocab-file " + *this / "" + " --merge-file no.txt", "is a folder");
   make("--tokenizer-type HuggingFaceTokenizer --tokenizer-model meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-8B");
   make("--tokenizer-type Llama2Tokenizer --tokenizer-model no/tokenizer.model", "no/tokenizer.model");
   make("--tokenizer-type HuggingFaceTokenizer --tokenizer-model " + folder("lfs", {{"tokenizer.json", kPointer}}),
@@ -211,17 +234,17 @@ TEST_F(NewUser, ModelsAndCheckpoints) {
   refuses("--load " + *this / "deepspeed", "holds a checkpoint of DeepSpeed, which is not read");
   refuses("--load " + folder("torch", {{"model.pt", "x"}}), "torch holds model.pt, but no supported checkpoint");
   refuses("--load " + *this / "above", "it has no checkpoint, but " + *this / "above/model has one");
-  expect_refused("convert --load x", "--load and --save are required");
-  expect_refused("convert --load x --save y", "--to is required");
+  expect_refused("convert --load x", "missing required flags: --save, --to (native, torch_dist or hf)");
+  expect_refused("convert --load x --save y", "missing required flags: --to");
   expect_refused("generate --load " + *this / "none --prompt a", "no such directory");
-  expect_refused("generate --load x", "--load and --prompt are required");
+  expect_refused("generate --load x", "missing required flags: --prompt");
   expect_refused("generate --load x --prompt a --max-new-tokens 5", "use --tokens-to-generate N");
   expect_refused("generate --model x --prompt a", "use --load DIR");
   expect_refused("evaluate --data-path x --load " + *this / "empty", "is empty");
   expect_refused("inspect " + *this / "empty", "is empty");
   expect_refused("inspect " + *this / "none", "is not there");
   expect_refused("merge-datasets --input " + *this / "empty" + " --output-prefix " + *this / "m", "holds no dataset");
-  refuses("--save " + file("taken", "x") + " --save-interval 1", "cannot make this directory");
+  refuses("--save " + file("taken", "x") + " --save-interval 1", "taken: this is a file, want a directory");
   refuses("--save /proc/x --save-interval 1", "cannot make this directory");
 }
 

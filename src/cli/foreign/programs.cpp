@@ -107,6 +107,9 @@ const char* instead_of(std::string_view stem) {
   return nullptr;
 }
 
+// Of "python -m megatron.bridge.convert" the user may replace "python -m" or only "python".
+bool is_module(const std::string& name) { return name.starts_with("megatron.") && !name.ends_with(".py"); }
+
 std::string stem_of(std::string name, bool module) {
   const std::size_t slash = name.rfind('/');
   if (slash != std::string::npos) name = name.substr(slash + 1);
@@ -149,7 +152,7 @@ NamedProgram find_program(const std::vector<std::string>& words) {
   if (!module && words[0].starts_with("-"))
     return {{}, {}, fmt::format("the command comes first: {}", command_line(forgotten(words), words))};
   const std::string& name = words[module ? 1 : 0];
-  const std::string stem = stem_of(name, module);
+  const std::string stem = stem_of(name, module || is_module(name));
   if (is_among(stem, "checkpoint_inspector")) return inspector(rest);
   if (is_among(stem, "report_theoretical_memory")) {
     std::vector<std::string> planned = rest;
