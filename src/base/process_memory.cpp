@@ -1,5 +1,7 @@
 #include "base/process_memory.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
@@ -31,6 +33,11 @@ static std::optional<i64> group_bytes() {
   for (i64 value; details >> key >> value;)
     if (key == "inactive_file") files = value;  // given back when it is needed
   return std::max<i64>(0, most - used + files);
+}
+
+void settle_malloc(i64 threads) {
+  mallopt(M_ARENA_MAX, int(1 + threads / 8));
+  mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
 
 i64 resident_bytes() { return proc_bytes("/proc/self/status", "VmRSS:"); }

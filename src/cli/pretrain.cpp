@@ -4,6 +4,8 @@
 
 #include "base/log.h"
 #include "base/parse_count.h"
+#include "base/process_memory.h"
+#include "base/threads.h"
 #include "cli/auto_layout.h"
 #include "cli/command.h"
 #include "cli/foreign/nemo.h"
@@ -127,6 +129,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
   if (!options.train.dry_run || ranks->size() > 1) options.parallel.world_size = ranks->size();
   say_age(options, "all ranks are connected");
   share_cores(place);
+  settle_malloc(num_threads());
   return tell_errors(*ranks, [&] {
     std::unique_ptr<Backend> backend;
     on_all_ranks(*ranks, [&] {

@@ -40,15 +40,15 @@ class OneThread {
 };
 
 // Some implementations pack blocks of their operands into memory of their own, outside of the scratchpad. This is the
-// most that a product of this process packs on one thread. Measured (oneDNN 2.6): 1 MiB and both operands, but at most
-// 3 MiB.
+// most that a product of this process packs on one thread. Measured (oneDNN 2.6): 1.5 MiB, of which malloc's gaps are
+// most, and both operands, but at most 3 MiB.
 std::atomic<i64>& packed_on_a_thread() {
   static std::atomic<i64> bytes = 0;
   return bytes;
 }
 
 void add_packed(const GemmSpec& s) {
-  constexpr i64 kFixed = i64{1} << 20, kMost = i64{3} << 20;
+  constexpr i64 kFixed = i64{1536} << 10, kMost = i64{3} << 20;
   std::atomic<i64>& most = packed_on_a_thread();
   const i64 bytes = std::min(kMost, kFixed + s.m * s.k * size_of(s.a.dtype) + s.k * s.n * size_of(s.b.dtype));
   for (i64 seen = most; seen < bytes && !most.compare_exchange_weak(seen, bytes);) {
