@@ -69,6 +69,23 @@ std::vector<AxisMark> marks_of(const AxisScale& s, int about, bool whole) {
   return marks;
 }
 
+std::string for_both_screens(const std::function<std::string(double width)>& svg) {
+  return fmt::format("<div class=\"broad\">{}</div><div class=\"narrow\">{}</div>", svg(kWideDrawing),
+                     svg(kNarrowDrawing));
+}
+
+std::string resume_lines(const std::vector<double>& x, double top, double bottom) {
+  constexpr double kLeastGap = 2;  // closer lines would be one
+  std::string path;
+  double previous = -kLeastGap;
+  for (const double at : x) {
+    if (at < previous + kLeastGap) continue;
+    path += fmt::format("M{:.1f} {:.1f}V{:.1f}", at, top, bottom);
+    previous = at;
+  }
+  return path.empty() ? "" : fmt::format("<path class=\"resume\" d=\"{}\"/>", path);
+}
+
 std::string iteration_label(double left, double y) {
   constexpr double kHalfOfNumber = 14;  // of the first number, whose middle is at `left`
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">iteration</text>", left - kHalfOfNumber, y);

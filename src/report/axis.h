@@ -1,5 +1,6 @@
 // The axis of a chart, with its ticks.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,14 @@ struct AxisMark {
 };
 // About `about` round values. `whole`: integers only.
 std::vector<AxisMark> marks_of(const AxisScale& scale, int about, bool whole = false);
+
+// Widths of drawings in their own units. Letters have a fixed size in these units.
+constexpr double kWideDrawing = 980, kNarrowDrawing = 480;
+// A drawing as wide as the page, for wide and for narrow screens. The page's style shows one of them.
+std::string for_both_screens(const std::function<std::string(double width)>& svg);
+
+// Dashed vertical lines from `top` to `bottom` at the positions `x`, in ascending order.
+std::string resume_lines(const std::vector<double>& x, double top, double bottom);
 
 // The name of the axis of iterations, to the left of its first number.
 std::string iteration_label(double left, double y);

@@ -80,6 +80,14 @@ std::string dots_of(const Frame& f, const std::vector<CurvePoint>& points, const
   return out;
 }
 
+// A start after the last line of the file trained no iteration.
+std::string resumes_in(const Frame& f, const std::vector<i64>& resumes) {
+  std::vector<double> x;
+  for (const i64 iteration : resumes)
+    if (double(iteration) >= f.x.low && double(iteration) < f.x.high) x.push_back(f.at_x(iteration));
+  return resume_lines(x, kTop, kHeight - kBottom);
+}
+
 std::string drawn(const Frame& f, const ChartCurve& c) {
   constexpr std::size_t kFew = 2, kDots = 200;
   const auto points = decimate(c.curve->points, i64(f.width - kLeft - kRight) / 2);
@@ -102,6 +110,15 @@ std::string caption(const ChartSpec& spec, const ChartCurve& c, const AxisScale&
   return text;
 }
 
+std::string svg_of(const Frame& f, const ChartSpec& spec, const std::vector<ChartCurve>& curves) {
+  std::string body = axes(f) + resumes_in(f, spec.resumes);
+  for (const bool baseline : {true, false})  // the run's curve is above the baseline's
+    for (const ChartCurve& c : curves)
+      if (c.curve && c.baseline == baseline) body += drawn(f, c);
+  return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}</svg>", f.width, kHeight,
+                     escaped(spec.title), body);
+}
+
 }  // namespace
 
 std::string chart(const ChartSpec& spec, const std::vector<ChartCurve>& curves) {
@@ -116,20 +133,19 @@ std::string chart(const ChartSpec& spec, const std::vector<ChartCurve>& curves) 
   }
   if (!any) return {};
   if (y.is_empty()) y = {0, 1};
-  const Frame frame{spec.wide ? 980.0 : 480.0,
+  const Frame frame{kNarrowDrawing,
                     {x.low, x.high > x.low ? x.high : x.low + 1},
                     scale_over(y.low, y.high, spec.from_zero, !spec.from_zero || spec.is_speed),
                     spec.scale};
-  std::string body = axes(frame);
-  for (const bool baseline : {true, false})  // the run's curve is above the baseline's
-    for (const ChartCurve& c : curves)
-      if (c.curve && c.baseline == baseline) body += drawn(frame, c);
+  const auto svg = [&](double width) {
+    Frame f = frame;
+    f.width = width;
+    return svg_of(f, spec, curves);
+  };
   return fmt::format(
-      "<figure{}><figcaption>{} <span>{}</span></figcaption>\n<svg viewBox=\"0 0 {} {}\" role=\"img\" "
-      "aria-label=\"{}\">"
-      "{}</svg></figure>\n",
-      spec.wide ? " class=\"wide\"" : "", escaped(spec.title + (spec.unit.empty() ? "" : ", " + spec.unit)),
-      escaped(caption(spec, curves.front(), frame.y)), frame.width, kHeight, escaped(spec.title), body);
+      "<figure{}><figcaption>{} <span>{}</span></figcaption>\n{}</figure>\n", spec.wide ? " class=\"wide\"" : "",
+      escaped(spec.title + (spec.unit.empty() ? "" : ", " + spec.unit)),
+      escaped(caption(spec, curves.front(), frame.y)), spec.wide ? for_both_screens(svg) : svg(kNarrowDrawing));
 }
 
 }  // namespace megalith::report

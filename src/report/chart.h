@@ -1,6 +1,7 @@
 // One or two curves as SVG in a figure.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "report/metric_lines.h"
 
@@ -12,7 +13,8 @@ struct ChartSpec {
   double scale = 1;   // factor of the shown values
   bool wide = false;  // the width of the page, or half of it
   bool from_zero = false;
-  bool is_speed = false;  // a slow first iteration must not hide the others: the axis may be logarithmic
+  bool is_speed = false;       // a slow first iteration must not hide the others: the axis may be logarithmic
+  std::vector<i64> resumes{};  // iterations from which later starts continued: a dashed line each
 };
 
 struct ChartCurve {

@@ -117,6 +117,8 @@ svg text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif;fi
 .odd{stroke:#b3001b;stroke-width:1.5}.odd.b{stroke:#c96a00}
 .key{display:inline-block;width:22px;height:0;border-top:2px solid #0b5fc0;vertical-align:middle;margin:0 6px 0 14px}
 .key.b{border-top:2px dashed #c96a00}
+.resume{stroke:#5b6776;stroke-width:1;stroke-dasharray:2 3;fill:none}.key.resumed{width:0;height:15px;border-top:0;border-left:2px dashed #5b6776;margin-right:9px}
+.narrow{display:none}
 table{border-collapse:collapse;width:100%;font-size:13px;margin:8px 0}
 th{text-align:left;font-weight:600;color:#3c4757;border-bottom:1px solid #98a2b0;padding:4px 10px 4px 0;white-space:nowrap}
 td{border-bottom:1px solid #e4e8ee;padding:3px 10px 3px 0;vertical-align:top;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
@@ -137,7 +139,7 @@ details summary{cursor:pointer;color:#3c4757}
 .bad{color:#b3001b;font-weight:600}.good{color:#1a6b32;font-weight:600}
 .columns{columns:2;column-gap:28px;font-size:12px}
 .columns p{margin:0;break-inside:avoid;overflow-wrap:anywhere}
-@media screen and (max-width:760px){body{padding:16px 12px 40px}.charts{grid-template-columns:minmax(0,1fr)}figure.wide{grid-column:1;overflow-x:auto}figure.wide svg{min-width:760px}table{display:block;overflow-x:auto}td{overflow-wrap:break-word}table.names td:last-child,table.incidents td:nth-child(2),table.incidents td:nth-last-child(2){min-width:15em}.columns{columns:1}}
+@media screen and (max-width:760px){body{padding:16px 12px 40px}.charts{grid-template-columns:minmax(0,1fr)}figure.wide{grid-column:1}.broad{display:none}.narrow{display:block}table{display:block;overflow-x:auto}td{overflow-wrap:break-word}table.names td:last-child,table.incidents td:nth-child(2),table.incidents td:nth-last-child(2){min-width:15em}.columns{columns:1}}
 @media print{body{max-width:none;padding:0;font-size:12px}figcaption{font-size:11.5px}table.incidents{font-size:10px}table.gpus{font-size:8.5px}table.gpus td,table.gpus th{padding-right:6px}h2,h2+p,p:has(+table){break-after:avoid}h2{margin-top:20px}table.numbers.long{font-size:8.5px}table.numbers.long td,table.numbers.long th{padding-left:6px!important;padding-right:0!important}.columns{columns:3;font-size:9px}tr,table.numbers:not(.long){break-inside:avoid}@page{size:A4;margin:14mm}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 )";
 

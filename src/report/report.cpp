@@ -9,8 +9,11 @@ namespace megalith::report {
 namespace {
 
 std::string key_of(const RunFiles& run, const RunFiles& baseline) {
+  std::string name = run_name(run), other = run_name(baseline);
+  if (name == other) name = folder_name(run), other = folder_name(baseline);
+  if (name == other) name = run.dir, other = baseline.dir;
   return fmt::format("<p class=\"quiet\"><i class=\"key\"></i>{}<i class=\"key b\"></i>{}, the baseline</p>\n",
-                     escaped(run_name(run)), escaped(run_name(baseline)));
+                     escaped(name), escaped(other));
 }
 
 std::string notes_of(const RunFiles& run) {

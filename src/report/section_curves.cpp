@@ -52,12 +52,35 @@ bool is_other_loss(const std::string& name) { return is_loss(name) && !name.star
 
 const MetricCurve* in(const RunFiles* run, const std::string& name) { return run ? run->metrics.find(name) : nullptr; }
 
-std::string drawn(const ChartSpec& spec, const std::string& name, const RunFiles& run, const RunFiles* baseline) {
+std::string drawn(ChartSpec spec, const std::string& name, const RunFiles& run, const RunFiles* baseline) {
+  spec.resumes = resumes_of(run);
   const bool dots = is_validation(name);
   return chart(spec, {{in(&run, name), dots, false}, {in(baseline, name), dots, true}});
 }
 
+// What the dashed lines in the charts are.
+std::string resumes_text(const RunFiles& run) {
+  constexpr std::size_t kMost = 12;
+  std::vector<i64> shown = resumes_of(run);
+  const i64 last = run.metrics.last_iteration();
+  std::erase_if(shown, [last](i64 iteration) { return iteration >= last; });
+  if (shown.empty()) return {};
+  std::string list;
+  for (std::size_t i = 0; i < std::min(shown.size(), kMost); ++i)
+    list += (i == 0 ? "" : ", ") + whole_number(double(shown[i]));
+  const std::size_t rest = shown.size() - std::min(shown.size(), kMost);
+  return fmt::format("<p class=\"quiet\"><i class=\"key resumed\"></i>resumed after iteration{} {}{}</p>\n",
+                     shown.size() == 1 ? "" : "s", list, rest > 0 ? fmt::format(" and {} more", rest) : "");
+}
+
 }  // namespace
+
+std::vector<i64> resumes_of(const RunFiles& run) {
+  std::set<i64> iterations;
+  for (const LedgerRecord& r : run.ledger)
+    if (r.event == LedgerRecord::Event::start && r.iteration > 0) iterations.insert(r.iteration);
+  return {iterations.begin(), iterations.end()};
+}
 
 std::string curves_of(const RunFiles& run, const RunFiles* baseline) {
   std::string out;
@@ -77,7 +100,7 @@ std::string curves_of(const RunFiles& run, const RunFiles* baseline) {
     }
   }
   out += phases_of(run);
-  return out.empty() ? out : "<div class=\"charts\">\n" + out + "</div>\n";
+  return out.empty() ? out : resumes_text(run) + "<div class=\"charts\">\n" + out + "</div>\n";
 }
 
 }  // namespace megalith::report

@@ -14,12 +14,17 @@ std::string argument(const RunFiles& run, const std::string& name) {
   return it == run.arguments.end() ? "" : it->second;
 }
 
-std::string run_name(const RunFiles& run) {
+std::string folder_name(const RunFiles& run) {
   std::error_code error;
   std::filesystem::path path = std::filesystem::weakly_canonical(run.dir, error);
   if (error) path = run.dir;
   const std::string name = path.filename().string();
   return name.empty() ? run.dir : name;
+}
+
+std::string run_name(const RunFiles& run) {
+  const std::string named = argument(run, "run_name");
+  return named.empty() || named == "None" ? folder_name(run) : named;
 }
 
 std::string facts_of(const RunFiles& run) {

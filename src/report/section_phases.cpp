@@ -11,8 +11,7 @@ namespace megalith::report {
 
 namespace {
 
-constexpr double kPhaseWidth = 980, kPhaseHeight = 260, kPhaseLeft = 62, kPhaseRight = 10, kPhaseTop = 8,
-                 kPhaseBottom = 22;
+constexpr double kPhaseHeight = 260, kPhaseLeft = 62, kPhaseRight = 10, kPhaseTop = 8, kPhaseBottom = 22;
 
 // A layer of the chart: milliseconds by column.
 struct PhaseLayer {
@@ -80,6 +79,17 @@ std::vector<PhaseLayer> layers_of(const MetricLines& metrics, const std::vector<
   return layers;
 }
 
+// Without --timing-log-level.
+std::vector<PhaseLayer> waiting_layers_of(const MetricLines& metrics, const std::vector<i64>& ends) {
+  const MetricCurve* wait = metrics.find("data_wait_ms");
+  if (!wait) return {};
+  std::vector<PhaseLayer> layers = {
+      {"waiting for data", "#f0b429", column_means(wait, ends)},
+      {"rest of the iteration", "#4a86c8", column_means(metrics.find("iteration_ms"), ends)}};
+  subtract(layers[1].ms, layers[0].ms);
+  return layers;
+}
+
 double whole_of(const std::vector<PhaseLayer>& layers) {
   double sum = 0;
   for (const PhaseLayer& l : layers)
@@ -87,11 +97,14 @@ double whole_of(const std::vector<PhaseLayer>& layers) {
   return sum;
 }
 
-std::string area(const PhaseLayer& layer, std::vector<double>& below, const AxisScale& y) {
+// The left edge of column `i` of `columns`.
+double column_at(double width, std::size_t i, std::size_t columns) {
+  return kPhaseLeft + (width - kPhaseLeft - kPhaseRight) * double(i) / double(columns);
+}
+
+std::string area(const PhaseLayer& layer, std::vector<double>& below, const AxisScale& y, double width) {
   const std::size_t n = below.size();
-  const auto x_at = [&](std::size_t i) {
-    return kPhaseLeft + (kPhaseWidth - kPhaseLeft - kPhaseRight) * double(i) / double(n);
-  };
+  const auto x_at = [&](std::size_t i) { return column_at(width, i, n); };
   const auto y_at = [&](double ms) {
     return kPhaseHeight - kPhaseBottom - y.place(ms) * (kPhaseHeight - kPhaseTop - kPhaseBottom);
   };
@@ -105,7 +118,7 @@ std::string area(const PhaseLayer& layer, std::vector<double>& below, const Axis
   return fmt::format("<path fill=\"{}\" d=\"{}{}Z\"/>", layer.colour, path, back);
 }
 
-std::string phase_axes(const AxisScale& y, const std::vector<i64>& ends, i64 first) {
+std::string phase_axes(const AxisScale& y, const std::vector<i64>& ends, i64 first, double width) {
   const double bottom = kPhaseHeight - kPhaseBottom;
   std::string out;
   for (const AxisMark& m : marks_of(y, 5)) {
@@ -115,36 +128,59 @@ std::string phase_axes(const AxisScale& y, const std::vector<i64>& ends, i64 fir
         "text-anchor=\"end\">{}</text>",
         kPhaseLeft - 4, at, kPhaseLeft - 6, at + 4, escaped(m.text));
   }
-  return out + iteration_texts({first, ends[ends.size() / 2], ends.back()}, kPhaseLeft, kPhaseWidth - kPhaseRight,
-                               bottom + 16);
+  return out +
+         iteration_texts({first, ends[ends.size() / 2], ends.back()}, kPhaseLeft, width - kPhaseRight, bottom + 16);
+}
+
+std::string phase_resumes(const RunFiles& run, const std::vector<i64>& ends, i64 first, double width) {
+  std::vector<double> x;
+  for (const i64 iteration : resumes_of(run))
+    if (iteration >= first && iteration < ends.back())
+      x.push_back(column_at(width, std::size_t(std::ranges::upper_bound(ends, iteration) - ends.begin()), ends.size()));
+  return resume_lines(x, kPhaseTop, kPhaseHeight - kPhaseBottom);
+}
+
+std::string phase_keys(const std::vector<PhaseLayer>& layers) {
+  std::string key;
+  const double whole = whole_of(layers);
+  for (const PhaseLayer& l : layers) {
+    double sum = 0;
+    for (const double x : l.ms) sum += x;
+    key += fmt::format("<span><i class=\"swatch\" style=\"background:{}\"></i>{} {:.1f}%</span>\n", l.colour,
+                       escaped(l.name), whole > 0 ? 100 * sum / whole : 0);
+  }
+  return key;
 }
 
 }  // namespace
 
 std::string phases_of(const RunFiles& run) {
   const MetricCurve* times = run.metrics.find("phase_forward_backward_ms");
+  const bool has_phases = times && !times->points.empty();
+  if (!has_phases) times = run.metrics.find("iteration_ms");
   if (!times || times->points.empty()) return {};
   const std::vector<i64> ends = columns_over(*times);
-  const std::vector<PhaseLayer> layers = layers_of(run.metrics, ends);
+  const std::vector<PhaseLayer> layers =
+      has_phases ? layers_of(run.metrics, ends) : waiting_layers_of(run.metrics, ends);
   if (layers.empty()) return {};
-  std::vector<double> below(ends.size()), tops(ends.size());
+  std::vector<double> tops(ends.size());
   for (const PhaseLayer& l : layers)
     for (std::size_t i = 0; i < tops.size(); ++i) tops[i] += l.ms[i];
   const AxisScale y = scale_over(0, std::max(1e-6, *std::ranges::max_element(tops)), true, false);
-  std::string body, key;
-  const double whole = whole_of(layers);
-  for (const PhaseLayer& l : layers) {
-    double sum = 0;
-    for (const double x : l.ms) sum += x;
-    body += area(l, below, y);
-    key += fmt::format("<span><i class=\"swatch\" style=\"background:{}\"></i>{} {:.1f}%</span>\n", l.colour,
-                       escaped(l.name), whole > 0 ? 100 * sum / whole : 0);
-  }
+  const i64 first = times->points.front().iteration;
+  const auto svg = [&](double width) {
+    std::vector<double> below(ends.size());
+    std::string body;
+    for (const PhaseLayer& l : layers) body += area(l, below, y, width);
+    return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Phases of an iteration\">{}{}{}</svg>\n",
+                       width, kPhaseHeight, body, phase_axes(y, ends, first, width),
+                       phase_resumes(run, ends, first, width));
+  };
   return fmt::format(
-      "<figure class=\"wide\"><figcaption>Phases of an iteration, ms <span>on rank 0</span></figcaption>\n<svg "
-      "viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Phases of an iteration\">{}{}</svg>\n<div "
+      "<figure class=\"wide\"><figcaption>Phases of an iteration, ms <span>on rank 0{}</span></figcaption>\n{}<div "
       "class=\"keys\">{}</div></figure>\n",
-      kPhaseWidth, kPhaseHeight, body, phase_axes(y, ends, times->points.front().iteration), key);
+      has_phases ? "" : "; forward, backward and others: with --timing-log-level 1", for_both_screens(svg),
+      phase_keys(layers));
 }
 
 }  // namespace megalith::report

@@ -61,10 +61,11 @@ double mean_of(const std::vector<double>& values) {
 // "+15.5%" of 1.155.
 std::string change_text(double ratio) { return fmt::format("{:+.1f}%", std::round(1000 * (ratio - 1)) / 10 + 0.0); }
 
-constexpr double kMapLeft = 62, kMapWidth = 908, kMapTop = 4;
+constexpr double kMapLeft = 62, kMapRight = 10, kMapTop = 4;
 
 // A rank's row: neighbouring columns of one class are one rectangle, appended to its class's path.
-void add_row(const std::vector<double>& ratios, double y, double height, std::array<std::string, 6>& paths) {
+void add_row(const std::vector<double>& ratios, double map_width, double y, double height,
+             std::array<std::string, kHeat.size()>& paths) {
   constexpr std::size_t kMostColumns = 180;
   const std::size_t columns = std::min(ratios.size(), kMostColumns);
   const auto class_at = [&](std::size_t c) {
@@ -76,38 +77,40 @@ void add_row(const std::vector<double>& ratios, double y, double height, std::ar
   for (std::size_t begin = 0; begin < columns;) {
     std::size_t end = begin + 1;
     while (end < columns && class_at(end) == class_at(begin)) ++end;
-    const double x = kMapLeft + kMapWidth * double(begin) / double(columns);
-    const double width = kMapWidth * double(end - begin) / double(columns);
+    const double x = kMapLeft + map_width * double(begin) / double(columns);
+    const double width = map_width * double(end - begin) / double(columns);
     paths[class_at(begin)] += fmt::format("M{:.1f} {:.1f}h{:.1f}v{:.1f}h-{:.1f}z", x, y, width, height, width);
     begin = end;
   }
 }
 
 std::string heat_map(const std::vector<OwnWorkLine>& lines, const std::vector<std::vector<double>>& ratios,
-                     const std::vector<std::size_t>& shown) {
+                     const std::vector<std::size_t>& shown, double width) {
+  const double map_width = width - kMapLeft - kMapRight;
   const double height = shown.size() > 16 ? 8 : 16, bottom = kMapTop + height * double(shown.size());
   std::array<std::string, kHeat.size()> paths;
   std::string texts;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const double y = kMapTop + height * double(i);
-    add_row(ratios[shown[i]], y, height - 1, paths);
+    add_row(ratios[shown[i]], map_width, y, height - 1, paths);
     if (height > 8 || i % 4 == 0)
       texts += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">rank {}</text>", kMapLeft - 6,
                            y + (height > 8 ? 12 : 8), shown[i]);
   }
   texts += iteration_texts({lines.front().iteration, lines[lines.size() / 2].iteration, lines.back().iteration},
-                           kMapLeft, kMapLeft + kMapWidth, bottom + 14);
-  std::string body, key;
-  for (std::size_t c = 0; c < kHeat.size(); ++c) {
+                           kMapLeft, kMapLeft + map_width, bottom + 14);
+  std::string body;
+  for (std::size_t c = 0; c < kHeat.size(); ++c)
     if (!paths[c].empty()) body += fmt::format("<path fill=\"{}\" d=\"{}\"/>", kHeat[c].colour, paths[c]);
-    key += fmt::format("<span><i class=\"swatch\" style=\"background:{}\"></i>{}</span>\n", kHeat[c].colour,
-                       kHeat[c].text);
-  }
-  return fmt::format(
-      "<figure class=\"wide\"><svg viewBox=\"0 0 980 {:.0f}\" role=\"img\" aria-label=\"Own time of "
-      "ranks\">{}{}</svg>\n"
-      "<div class=\"keys\">{}</div></figure>\n",
-      bottom + 20, body, texts, key);
+  return fmt::format("<svg viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"Own time of ranks\">{}{}</svg>\n", width,
+                     bottom + 20, body, texts);
+}
+
+std::string heat_figure(const std::string& maps) {
+  std::string key;
+  for (const HeatClass& c : kHeat)
+    key += fmt::format("<span><i class=\"swatch\" style=\"background:{}\"></i>{}</span>\n", c.colour, c.text);
+  return fmt::format("<figure class=\"wide\">{}<div class=\"keys\">{}</div></figure>\n", maps, key);
 }
 
 std::string slow_ranks(const RunFiles& run, const std::vector<std::vector<double>>& ratios) {
@@ -170,7 +173,8 @@ std::string ranks_of(const RunFiles& run) {
   std::ranges::sort(shown);
   return fmt::format("<p>Each rank's own time of an iteration, over the median of the ranks{}.</p>\n",
                      ranks > kMost ? fmt::format(": the {} of {} that were slowest", kMost, ranks) : "") +
-         heat_map(lines, ratios, shown) + slow_ranks(run, ratios);
+         heat_figure(for_both_screens([&](double width) { return heat_map(lines, ratios, shown, width); })) +
+         slow_ranks(run, ratios);
 }
 
 std::string memory_of(const RunFiles& run) {

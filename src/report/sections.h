@@ -25,7 +25,11 @@ std::string environment_of(const RunFiles& run);
 
 // The value of an argument of the last start; empty: unknown.
 std::string argument(const RunFiles& run, const std::string& name);
-// "checkpoints" of "/data/runs/checkpoints/".
+// Iterations after which later starts continued, in ascending order.
+std::vector<i64> resumes_of(const RunFiles& run);
+// The folder's name: "checkpoints" of "/data/runs/checkpoints/".
+std::string folder_name(const RunFiles& run);
+// --run-name, or the folder's name.
 std::string run_name(const RunFiles& run);
 
 }  // namespace megalith::report

@@ -37,5 +37,23 @@ TEST(Chart, NamesAxesUnitsAndMarks) {
   EXPECT_FALSE(has(chart_of({.title = "Time"}, {1, 2}), "red mark"));
 }
 
+// Of 11 iterations over 408 units, from x = 62.
+TEST(Chart, MarksWhereTheRunResumed) {
+  const std::vector<double> values(11, 2.5);
+  const std::string marked = chart_of({.title = "t", .resumes = {0, 6, 11, 40}}, values);
+  EXPECT_TRUE(has(marked, R"(<path class="resume" d="M266.0 8.0V208.0"/>)")) << marked;
+  EXPECT_FALSE(has(chart_of({.title = "t"}, values), "resume"));
+  std::vector<i64> many;
+  for (i64 i = 1; i < 100'000; ++i) many.push_back(i);
+  EXPECT_LT(chart_of({.title = "t", .resumes = many}, std::vector<double>(100'000, 1)).size(), 10'000u);
+}
+
+TEST(Chart, OfThePagesWidthHasADrawingForNarrowScreens) {
+  const std::string wide = chart_of({.title = "t", .wide = true}, {1, 2});
+  EXPECT_TRUE(has(wide, R"(<div class="broad"><svg viewBox="0 0 980 230")")) << wide;
+  EXPECT_TRUE(has(wide, R"(<div class="narrow"><svg viewBox="0 0 480 230")")) << wide;
+  EXPECT_FALSE(has(chart_of({.title = "t"}, {1, 2}), "narrow"));
+}
+
 }  // namespace
 }  // namespace megalith::report

@@ -22,6 +22,9 @@ class Folder : public ::testing::Test {
     std::filesystem::create_directories(std::filesystem::path(*this / name).parent_path());
     std::ofstream(*this / name, std::ios::binary) << text;
   }
+  void put_more(const std::string& name, const std::string& text) const {
+    std::ofstream(*this / name, std::ios::binary | std::ios::app) << text;
+  }
   const std::string& dir() const { return dir_; }
 
  private:

@@ -210,6 +210,44 @@ TEST_F(Report, ABaselineIsDrawnAndComparedWith) {
   EXPECT_EQ(html.find("<tr><td>save</td>"), std::string::npos) << "places are no difference";
 }
 
+TEST_F(Report, IsHeadedByTheNameOfTheRun) {
+  put("a/arguments_0000000.txt", "  run_name ....... llama <8b>\n");
+  put("b/arguments_0000000.txt", "  run_name ....... None\n");
+  put("a/metrics.jsonl", some_metrics(9)), put("b/metrics.jsonl", some_metrics(9));
+  const RunFiles a = read_run(*this / "a"), b = read_run(*this / "b");
+  EXPECT_NE(html_report(a).find("<h1>llama &lt;8b&gt;</h1>\n<p class=\"quiet\">" + *this / "a</p>"), std::string::npos);
+  EXPECT_NE(html_report(b).find("<h1>b</h1>"), std::string::npos);
+  EXPECT_NE(html_report(a, &b).find("</i>llama &lt;8b&gt;<i class=\"key b\"></i>b, the baseline"), std::string::npos);
+  EXPECT_NE(html_report(a, &a).find("</i>" + *this / "a<i"), std::string::npos)
+      << "names that are the same say nothing";
+}
+
+TEST_F(Report, MarksWhereStartsResumed) {
+  put("metrics.jsonl", some_metrics(50));
+  EXPECT_EQ(page().find("resumed"), page().find("resumed{")) << "only in the style";
+  for (const int iteration : {0, 30, 20, 20, 50})
+    put_more("goodput.jsonl", fmt::format("{{\"event\":\"start\",\"at\":1700000000,\"iteration\":{}}}\n", iteration));
+  const std::string html = page();
+  EXPECT_NE(html.find("resumed after iterations 20, 30</p>"), std::string::npos);
+  std::size_t charts = 0, marks = 0;
+  for (std::size_t at = 0; (at = html.find("<svg", at)) != std::string::npos; ++at) ++charts;
+  for (std::size_t at = 0; (at = html.find("<path class=\"resume\"", at)) != std::string::npos; ++at) ++marks;
+  EXPECT_GT(charts, 5u);
+  EXPECT_EQ(marks, charts);
+}
+
+// Without --timing-log-level a run has the wait for data.
+TEST_F(Report, DividesIterationsWithoutTimers) {
+  std::string lines;
+  for (int i = 1; i <= 20; ++i)
+    lines += fmt::format("{{\"iteration\":{},\"iteration_ms\":50,\"data_wait_ms\":20}}\n", i);
+  put("metrics.jsonl", lines);
+  const std::string html = page();
+  EXPECT_NE(html.find("</i>waiting for data 40.0%</span>"), std::string::npos);
+  EXPECT_NE(html.find("</i>rest of the iteration 60.0%</span>"), std::string::npos);
+  EXPECT_NE(html.find("with --timing-log-level 1"), std::string::npos);
+}
+
 TEST(Decimate, KeepsExtremesOfEachPart) {
   std::vector<CurvePoint> points;
   std::mt19937 random(1);
