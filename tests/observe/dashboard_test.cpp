@@ -1,6 +1,7 @@
 // Compares the dashboard and the rules with the scrape of a real training run. Every series that they use must exist.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -20,15 +21,32 @@ namespace {
 
 std::string shared(const std::string& name) { return read_file(std::string(kSourceDir) + "/share/megalith/" + name); }
 
-// The queries of all panels, with each variable set to "all".
-std::vector<std::string> dashboard_queries() {
-  std::vector<std::string> queries;
+// A query of a panel, with each variable set to "all", and the names of its curves.
+struct Query {
+  std::string expr, legend;
+};
+
+std::vector<Query> dashboard_queries() {
+  std::vector<Query> queries;
   const auto dashboard = nlohmann::json::parse(shared("grafana-dashboard.json"));
   for (const auto& panel : dashboard.at("panels"))
     for (const auto& target : panel.value("targets", nlohmann::json::array()))
       queries.push_back(
-          std::regex_replace(target["expr"].get<std::string>(), std::regex(R"(\$(job_name|Hostname))"), ".*"));
+          {std::regex_replace(target["expr"].get<std::string>(), std::regex(R"(\$(job_name|Hostname))"), ".*"),
+           target["legendFormat"].get<std::string>()});
   return queries;
+}
+
+// The values of each label of a metric in a scrape.
+std::map<std::string, std::set<std::string>> labels_of(const std::string& scrape, const std::string& metric) {
+  std::map<std::string, std::set<std::string>> labels;
+  const std::regex label(R"re((\w+)="([^"]*)")re");
+  for (size_t at = 0; (at = scrape.find("\n" + metric + "{", at)) != std::string::npos; ++at) {
+    const std::string series = scrape.substr(at + 1, scrape.find('}', at) - at);
+    for (std::sregex_iterator it(series.begin(), series.end(), label), end; it != end; ++it)
+      labels[(*it)[1]].insert((*it)[2]);
+  }
+  return labels;
 }
 
 std::set<std::string> metrics_in(const std::string& text) {
@@ -78,7 +96,7 @@ TEST(Dashboard, AsksForWhatARunTells) {
   const std::string scrape = scrape_of_a_run();
   if (scrape.empty()) GTEST_SKIP() << "this build has no prometheus-cpp";
   std::string asked = shared("prometheus-rules.yml");
-  for (const std::string& query : dashboard_queries()) asked += "\n" + query;
+  for (const Query& query : dashboard_queries()) asked += "\n" + query.expr;
   const std::set<std::string> metrics = metrics_in(asked);
   ASSERT_GT(metrics.size(), 45u);
   const std::string counters = shared("dcgm-counters.csv");
@@ -92,6 +110,25 @@ TEST(Dashboard, AsksForWhatARunTells) {
   EXPECT_GE(value_of(scrape, "nccl:allreduce_seconds_count{"), 10);  // at least one per step
   EXPECT_GT(value_of(scrape, "nccl:allreduce_seconds_sum{"), 0);
   EXPECT_NE(scrape.find("rank=\"1\""), std::string::npos);  // from --log-straggler
+}
+
+// Two curves of a panel have different names: a name has each label whose values differ, also between runs.
+TEST(Dashboard, NamesItsCurvesApart) {
+  const std::string scrape = scrape_of_a_run();
+  if (scrape.empty()) GTEST_SKIP() << "this build has no prometheus-cpp";
+  size_t labels = 0;
+  for (const Query& query : dashboard_queries()) {
+    const bool is_ours = query.expr.find("job_name") != std::string::npos;
+    EXPECT_NE(query.legend.find(is_ours ? "{{job_name}}" : "{{Hostname}}"), std::string::npos) << query.legend;
+    const bool is_sum = query.expr.find("sum by") != std::string::npos;
+    for (const std::string& metric : metrics_in(is_sum ? "" : query.expr))
+      for (const auto& [label, values] : labels_of(scrape, metric)) {
+        if (values.size() < 2 || query.expr.find(label + "=\"") != std::string::npos) continue;
+        EXPECT_NE(query.legend.find("{{" + label + "}}"), std::string::npos) << query.expr << ": " << label;
+        ++labels;
+      }
+  }
+  EXPECT_GE(labels, 6u);
 }
 
 // The exported memory of phases must equal the plan's, to the byte (tests/train/phase_memory_test.cpp runs it).
@@ -124,11 +161,11 @@ TEST(Dashboard, AsksInPromQL) {
   const std::string promtool = prometheus_tool("promtool");
   if (promtool.empty()) GTEST_SKIP() << "needs promtool (scripts/install-prometheus)";
   const TempFolder folder("dashboard_queries");
-  const std::vector<std::string> queries = dashboard_queries();
+  const std::vector<Query> queries = dashboard_queries();
   ASSERT_GT(queries.size(), 45u);
   std::string rules = "groups:\n- name: queries\n  rules:\n";
   for (size_t i = 0; i < queries.size(); ++i)
-    rules += fmt::format("  - {{record: 'q{}', expr: {}}}\n", i, nlohmann::json(queries[i]).dump());
+    rules += fmt::format("  - {{record: 'q{}', expr: {}}}\n", i, nlohmann::json(queries[i].expr).dump());
   write_file(folder.path / "queries.yml", rules);
   const ToolRan ran = run_shell(promtool + " check rules " + (folder.path / "queries.yml").string());
   EXPECT_EQ(ran.status, 0) << ran.text;
