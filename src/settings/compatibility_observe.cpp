@@ -15,6 +15,16 @@ bool is_label(const std::string& name) {
          std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
+// Labels that some series have themselves. `le` is Prometheus's own.
+bool is_of_a_series(const std::string& name) {
+  constexpr const char* kNames[] = {"job_name", "run_id", "rank",   "le",    "data_parallel_rank",
+                                    "host",     "phase",  "state",  "stage", "category",
+                                    "kind",     "layer",  "reason", "set",   "dtype",
+                                    "tp",       "pp",     "cp",     "dp",    "ep",
+                                    "version",  "git",    "cuda",   "nccl"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
 using Topic = Rule::Topic;
 using Action = Rule::Action;
 
@@ -66,8 +76,8 @@ std::vector<std::pair<std::string, std::string>> labels_of(const std::string& te
     check(pair.find('=') != std::string::npos && is_label(name),
           "--prometheus-labels {}: '{}' is no label: give NAME=VALUE, with letters, digits and _ in the name", text,
           pair);
-    const bool taken = name == "job_name" || name == "run_id" || name == "le" ||
-                       std::ranges::any_of(labels, [&](const auto& l) { return l.first == name; });
+    const bool taken =
+        is_of_a_series(name) || std::ranges::any_of(labels, [&](const auto& l) { return l.first == name; });
     check(!taken, "--prometheus-labels {}: the label {} is there already: give it another name", text, name);
     labels.emplace_back(name, pair.substr(name.size() + 1));
     at = end + 1;

@@ -38,7 +38,7 @@ std::vector<Query> dashboard_queries() {
 }
 
 // The values of each label of a metric in a scrape.
-std::map<std::string, std::set<std::string>> labels_of(const std::string& scrape, const std::string& metric) {
+std::map<std::string, std::set<std::string>> labels_in(const std::string& scrape, const std::string& metric) {
   std::map<std::string, std::set<std::string>> labels;
   const std::regex label(R"re((\w+)="([^"]*)")re");
   for (size_t at = 0; (at = scrape.find("\n" + metric + "{", at)) != std::string::npos; ++at) {
@@ -122,13 +122,25 @@ TEST(Dashboard, NamesItsCurvesApart) {
     EXPECT_NE(query.legend.find(is_ours ? "{{job_name}}" : "{{Hostname}}"), std::string::npos) << query.legend;
     const bool is_sum = query.expr.find("sum by") != std::string::npos;
     for (const std::string& metric : metrics_in(is_sum ? "" : query.expr))
-      for (const auto& [label, values] : labels_of(scrape, metric)) {
+      for (const auto& [label, values] : labels_in(scrape, metric)) {
         if (values.size() < 2 || query.expr.find(label + "=\"") != std::string::npos) continue;
         EXPECT_NE(query.legend.find("{{" + label + "}}"), std::string::npos) << query.expr << ": " << label;
         ++labels;
       }
   }
   EXPECT_GE(labels, 6u);
+}
+
+// A label of --prometheus-labels must not replace one of a series.
+TEST(Dashboard, LabelsOfSeriesAreNotForUsers) {
+  const std::string scrape = scrape_of_a_run();
+  if (scrape.empty()) GTEST_SKIP() << "this build has no prometheus-cpp";
+  std::set<std::string> labels;
+  const std::regex label(R"re([{,](\w+)=")re");
+  for (std::sregex_iterator it(scrape.begin(), scrape.end(), label), end; it != end; ++it) labels.insert((*it)[1]);
+  EXPECT_GT(labels.size(), 10u);
+  for (const std::string& name : labels) EXPECT_THROW(labels_of(name + "=x"), Error) << name;
+  EXPECT_EQ(labels_of("team=x").size(), 1u);
 }
 
 // The exported memory of phases must equal the plan's, to the byte (tests/train/phase_memory_test.cpp runs it).

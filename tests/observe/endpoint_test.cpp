@@ -63,6 +63,38 @@ TEST_F(EndpointTest, HasLabelsAndForgetsThem) {
   EXPECT_TRUE(tells("megalith_rank_own_seconds{job_name=\"a\",rank=\"5\",run_id=\"7\"} 4"));
 }
 
+// With --prometheus-all-ranks all series have the endpoint's rank, but for those of other ranks.
+TEST_F(EndpointTest, TellsOfOtherRanks) {
+  const auto endpoint = opened({{"rank", "0"}});
+  for (const char* rank : {"3", "5"}) endpoint->set("megalith_rank_own_seconds", 2, {{"rank", rank}});
+  endpoint->set("megalith_iteration", 3);
+  const std::string scrape = http_get(endpoint->port(), "/metrics");
+  EXPECT_NE(scrape.find("megalith_rank_own_seconds{rank=\"3\"} 2"), std::string::npos) << scrape;
+  EXPECT_NE(scrape.find("megalith_rank_own_seconds{rank=\"5\"} 2"), std::string::npos);
+  EXPECT_NE(scrape.find("megalith_iteration{rank=\"0\"} 3"), std::string::npos);
+}
+
+// Prometheus refuses other texts.
+TEST_F(EndpointTest, HasLabelsInUtf8) {
+  const auto endpoint = opened({{"job_name", "a\xff\"\n"}});
+  endpoint->set("megalith_iteration", 3);
+  EXPECT_NE(http_get(endpoint->port(), "/metrics").find("{job_name=\"a\xef\xbf\xbd\\\"\\n\"} 3"), std::string::npos);
+}
+
+TEST_F(EndpointTest, RefusesAddressesOfOtherHosts) {
+  for (const char* address : {"203.0.113.7", "no such host", "", "127.0.0.1:80", "::1"}) {
+    try {
+      listen_at({address, 0, {}});
+      FAIL() << address;
+    } catch (const Error& e) {
+      EXPECT_EQ(std::string(e.what()),
+                fmt::format("--prometheus-address {}: no IPv4 address of this host: give 0.0.0.0 for all of them, or "
+                            "127.0.0.1 for programs on this host",
+                            address));
+    }
+  }
+}
+
 TEST_F(EndpointTest, CountsReductionsInBuckets) {
   for (const double seconds : {0.0004, 0.2, 0.25, 20.0}) endpoint_->observe("nccl:allreduce_seconds", seconds);
   const std::string labels = "job_name=\"a\",run_id=\"7\"";

@@ -2,11 +2,14 @@
 #include "observe/endpoint.h"
 
 #include <civetweb.h>
+#include <netdb.h>
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -17,6 +20,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/valid_utf8.h"
 
 namespace megalith {
 
@@ -28,10 +32,24 @@ using PrometheusLabels = prometheus::Labels;
 // which a lost packet is sent again. So 48 silent clients delay a scrape by no more than that. A thread costs 90 KiB.
 constexpr const char *kThreads = "48", *kRequestTimeoutMs = "1000";
 
+// civetweb does not say why it cannot listen.
+bool is_of_this_host(const std::string& address) {
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE, hints.ai_family = AF_INET, hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (address.empty() || getaddrinfo(address.c_str(), "0", &hints, &found) != 0) return false;
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool binds = fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0;
+  if (fd >= 0) close(fd);
+  freeaddrinfo(found);
+  return binds;
+}
+
 class ServedEndpoint final : public Endpoint {
  public:
-  explicit ServedEndpoint(const EndpointPlace& place)
-      : address_(place.address), labels_(place.labels.begin(), place.labels.end()) {
+  explicit ServedEndpoint(const EndpointPlace& place) : address_(place.address) {
+    // Prometheus refuses a whole scrape if one label is not UTF-8.
+    for (const auto& [name, value] : place.labels) labels_[name] = valid_utf8(value);
     const std::string ports = fmt::format("{}:{}", place.address, place.port);
     const char* options[] = {"listening_ports",    ports.c_str(),     "num_threads", kThreads,
                              "request_timeout_ms", kRequestTimeoutMs, nullptr};
@@ -97,7 +115,11 @@ class ServedEndpoint final : public Endpoint {
   [[noreturn]] static void refuse(const EndpointPlace& place) {
     const i64 pid = place.port > 0 ? listener_of(place.port) : 0;
     check(pid == 0, "--prometheus-port {}: in use (pid {}): take another, or 0", place.port, pid);
-    fail("--prometheus-port {}: cannot listen at {}:{}: it is in use, or not this host's: take another, or 0",
+    check(is_of_this_host(place.address),
+          "--prometheus-address {}: no IPv4 address of this host: give 0.0.0.0 for all of them, or 127.0.0.1 for "
+          "programs on this host",
+          place.address);
+    fail("--prometheus-port {}: cannot listen at {}:{}: it is in use, or only root may use it: take another, or 0",
          place.port, place.address, place.port);
   }
 
@@ -128,8 +150,8 @@ class ServedEndpoint final : public Endpoint {
       families.push_back(&family<T>(std::string(name), help));
       if (const std::string second = second_name(name); !second.empty()) families.push_back(&family<T>(second, help));
     }
-    PrometheusLabels all = labels_;
-    all.insert(labels.begin(), labels.end());
+    PrometheusLabels all(labels.begin(), labels.end());
+    all.insert(labels_.begin(), labels_.end());  // a series' own labels count: rank 0's endpoint tells of other ranks
     for (auto* f : families) there.push_back(&add_to(*f, all));
     return there;
   }
