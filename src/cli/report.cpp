@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 
 #include "base/append_file.h"
 #include "cli/command.h"
@@ -11,6 +13,7 @@
 #include "cli/plan_check.h"
 #include "report/compare.h"
 #include "report/gpu_join.h"
+#include "report/html.h"
 #include "report/time_text.h"
 
 namespace megalith {
@@ -61,9 +64,23 @@ void list_fields(CompareFlags& c, config::FieldList& f) {
   f.add("tolerance", c.tolerance, "Allowed difference of losses; beyond it the exit status is 1.");
 }
 
+// The file that is replaced. A mistyped path must not cost another file, nor a device.
+std::string place_of_page(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  if (!fs::exists(path, none)) return path;
+  check(fs::is_regular_file(path, none), "report {}: cannot write it (it is not a regular file): choose another place",
+        path);
+  std::string begin(report::kPageBegin.size(), '\0');
+  std::ifstream(path, std::ios::binary).read(begin.data(), std::streamsize(begin.size()));
+  check(fs::file_size(path, none) == 0 || begin == report::kPageBegin,
+        "report {}: cannot write it: this file is there, and is no report: choose another place", path);
+  return fs::canonical(path, none).string();  // of a link: what it points to
+}
+
 // Atomically: an existing report stays until the new one is complete.
 void write_page(const std::string& path, const std::string& text) {
-  const std::string part = path + ".tmp";
+  const std::string place = place_of_page(path), part = place + ".tmp";
   {
     std::error_code none;
     std::filesystem::remove(part, none);
@@ -71,7 +88,7 @@ void write_page(const std::string& path, const std::string& text) {
     check(file.append(text), "report {}: it could not be written: choose another place", path);
   }
   std::error_code error;
-  std::filesystem::rename(part, path, error);
+  std::filesystem::rename(part, place, error);
   check(!error, "report {}: cannot write it ({}): choose another place", path, error.message());
 }
 

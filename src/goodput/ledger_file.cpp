@@ -3,11 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+
+#include "base/open_regular.h"
 
 namespace megalith {
 
@@ -56,7 +57,7 @@ std::string ledger_line(const LedgerRecord& r) {
 
 std::vector<LedgerRecord> read_ledger(const std::string& path) {
   std::vector<LedgerRecord> records;
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in = open_regular(path);
   for (std::string line; std::getline(in, line);)
     if (auto record = parse_record(line)) records.push_back(std::move(*record));
   return records;

@@ -5,12 +5,12 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <tuple>
 
 #include "base/check.h"
+#include "base/open_regular.h"
 #include "report/gpu_text.h"
 
 namespace megalith::report {
@@ -77,8 +77,8 @@ std::string plain_bus(std::string_view bus) {
 
 GpuFile read_gpu_file(const std::string& path, const GpuFileTimes& times) {
   std::error_code none;
-  std::ifstream in(path, std::ios::binary);
-  check(in.good() && !fs::is_directory(path, none), "--dcgm {}: cannot read it: give the output of dcgmi dmon", path);
+  std::ifstream in = open_regular(path);
+  check(in.good(), "--dcgm {}: cannot read it: give the output of dcgmi dmon", path);
   const std::string text(std::istreambuf_iterator<char>(in), {});
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   check(first != std::string::npos, "--dcgm {}: it is empty: give the output of dcgmi dmon", path);

@@ -145,10 +145,10 @@ details summary{cursor:pointer;color:#3c4757}
 
 std::string page(const std::string& title, const std::string& body) {
   return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "{} lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>{}</style>"
       "</head>\n<body>\n{}</body></html>\n",
-      escaped(title), kStyle, body);
+      kPageBegin, escaped(title), kStyle, body);
 }
 
 }  // namespace megalith::report

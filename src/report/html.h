@@ -30,6 +30,7 @@ std::string time_span(double seconds);
 // 2026-11-26 21:15 UTC.
 std::string date_text(double unix_seconds);
 
+inline constexpr std::string_view kPageBegin = "<!DOCTYPE html>\n<html";
 // The page. `title` is text, `body` is HTML. It loads no other resources.
 std::string page(const std::string& title, const std::string& body);
 

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
 
+#include "base/open_regular.h"
 #include "base/parse_json.h"
 #include "base/valid_utf8.h"
 
@@ -67,7 +67,7 @@ std::string documents_of_samples(const json& incident) {
 IncidentFile read_incident(const fs::path& path) {
   IncidentFile out;
   out.file = valid_utf8(path.filename().string());
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in = open_regular(path.string());
   const auto j = parse_json<json>(std::string(std::istreambuf_iterator<char>(in), {}));
   if (!j.is_object()) {
     out.reason = "the file is not a JSON object";

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/open_regular.h"
 #include "base/parse_json.h"
 
 namespace megalith::report {
@@ -54,7 +54,7 @@ i64 MetricLines::last_iteration() const {
 }
 
 MetricLines read_metric_lines(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in = open_regular(path);
   check(in.good(), "metrics file {}: cannot read it: give the file that --metrics-file wrote, with --metrics", path);
   MetricLines out;
   std::unordered_map<std::string, std::size_t> places;

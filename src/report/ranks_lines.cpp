@@ -1,8 +1,8 @@
 #include "report/ranks_lines.h"
 
 #include <algorithm>
-#include <fstream>
 
+#include "base/open_regular.h"
 #include "base/parse_json.h"
 #include "base/valid_utf8.h"
 
@@ -72,7 +72,7 @@ const OwnWorkLine* RanksOfRun::own_work_at(i64 iteration) const {
 
 RanksOfRun read_ranks(const std::string& path) {
   RanksOfRun out;
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in = open_regular(path);
   for (std::string text; std::getline(in, text);) {
     const auto line = parse_json<ordered_json>(text);
     if (line.is_object() && line.contains("event"))

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "base/check.h"
+#include "base/open_regular.h"
 #include "base/run_files.h"
 #include "base/valid_utf8.h"
 #include "report/incident_files.h"
@@ -54,7 +54,7 @@ SavedIteration look_at_save(const fs::path& dir, i64 iteration) {
 // Parses "  name ..... value" in each line between the rulers.
 std::vector<ArgumentText> read_arguments(const fs::path& path) {
   std::vector<ArgumentText> arguments;
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in = open_regular(path.string());
   for (std::string line; std::getline(in, line);) {
     if (!line.starts_with("  ")) continue;
     const std::size_t name_end = line.find(' ', 2);

@@ -1,4 +1,6 @@
 // Tests of `megalith report` and `megalith compare` on real runs.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -92,6 +94,32 @@ TEST_F(ReportOfRuns, MistakesAreOneLine) {
   expect_refused(fmt::format("compare {0} {0} --tolerance -1", *this / "empty"), "--tolerance");
   EXPECT_EQ(megalith(fmt::format("compare {0} {0}", *this / "empty")).exit_code, 1);
   must("report " + *this / "empty");
+}
+
+// A mistyped path costs no other file, and nothing waits for a pipe or reads a device without an end.
+TEST_F(ReportOfRuns, OtherFilesAreLeftAlone) {
+  const std::string run = *this / "run", file = *this / "m.jsonl", pipe = *this / "pipe", link = *this / "link";
+  std::filesystem::create_directories(run);
+  spit(file, "{\"iteration\":1}\n");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  expect_refused(fmt::format("report {} --html {}", run, file), "this file is there, and is no report");
+  EXPECT_EQ(slurp(file), "{\"iteration\":1}\n");
+  expect_refused(fmt::format("report {} --html {}", run, pipe), "it is not a regular file");
+  for (const std::string& odd : {pipe, run, std::string("/dev/zero")}) {
+    expect_refused(fmt::format("report {} --metrics {}", run, odd), "cannot read it");
+    expect_refused(fmt::format("report {} --dcgm {}", run, odd), "cannot read it");
+  }
+  std::filesystem::create_directories(run + "/incidents");
+  for (const char* name :
+       {"goodput.jsonl", "ranks.jsonl", "arguments_0000000.txt", "incidents/a.json", "metrics.jsonl"})
+    ASSERT_EQ(mkfifo((run + "/" + name).c_str(), 0600), 0);
+  must("report " + run);
+  must("report " + run);  // a report may be replaced
+  std::filesystem::create_symlink(run + "/report.html", link);
+  const std::string before = slurp(link);
+  must(fmt::format("report {} --html {}", *this / "", link));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_NE(slurp(run + "/report.html"), before);
 }
 
 }  // namespace megalith::test
