@@ -1,6 +1,7 @@
 // The report's curves: losses and other metrics.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <set>
 
 #include "report/chart.h"
