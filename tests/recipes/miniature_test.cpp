@@ -1,4 +1,4 @@
-// Ten steps of a small model of each kind of recipe: by the command, with the recipe's own settings but for the sizes.
+// Ten steps of a small model of each recipe: by the command, with the recipe's own settings but for the sizes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -40,12 +40,6 @@ std::string small_size(const std::string& flag, const std::string& value) {
   return found == sizes.end() ? "" : found->second;
 }
 
-// One of each beginning of a name.
-const std::vector<std::string> kKinds = {
-    "gpt2",    "gpt3",    "gpt-neox",         "pythia",      "llama2",      "llama3-",   "llama3.1",   "llama3.2",
-    "mistral", "mixtral", "qwen2.5",          "qwen3-4b",    "qwen3-30b",   "falcon-7b", "falcon-40b", "bloom",
-    "olmo2",   "opt",     "deepseek-v2-lite", "deepseek-v2", "deepseek-v3", "nemotron4", "demo"};
-
 std::vector<double> losses_of(const Recipe& recipe, const std::string& file) {
   std::string line = std::string(COMMAND) + " " + recipe.command + " --recipe " + recipe.name + kSmall +
                      " --metrics-file '" + file + "'";
@@ -63,23 +57,17 @@ std::vector<double> losses_of(const Recipe& recipe, const std::string& file) {
 TEST(MiniatureRecipes, TrainAndLearn) {
   const std::string dir = testing::TempDir() + "megalith-miniatures-" + std::to_string(getpid());
   std::filesystem::create_directories(dir);
-  const auto kind_of = [](const std::string& name) {
-    return std::ranges::find_if(kKinds, [&](const std::string& kind) { return name.starts_with(kind); });
-  };
-  std::set<std::string> tried;
+  size_t tried = 0;
   for (const std::string& name : recipe_names()) {
     const Recipe recipe = find_recipe(name);
     if (recipe.command != "pretrain-gpt" || !recipe.lacks.empty()) continue;
-    const auto kind = kind_of(name);
-    if (kind == kKinds.end() && name.starts_with("qwen3")) continue;  // as those that are tried
-    ASSERT_NE(kind, kKinds.end()) << name << ": of which kind is it?";
-    if (!tried.insert(*kind).second) continue;
     const std::vector<double> losses = losses_of(recipe, dir + "/" + name);
     ASSERT_EQ(losses.size(), 10u) << name;
     EXPECT_NEAR(losses.front(), std::log(64.0), 0.3) << name;
     EXPECT_LT(losses.back(), losses.front() - 0.3) << name;
+    ++tried;
   }
-  EXPECT_EQ(tried.size(), kKinds.size());
+  EXPECT_GE(tried, 70u);
   std::filesystem::remove_all(dir);
 }
 
