@@ -23,9 +23,9 @@ namespace megalith {
 
 // The flags with a meaning here. Training flags are also accepted, so a run's command line works.
 static std::string evaluate_help() {
-  static constexpr std::string_view kOthers[] = {"load",       "ckpt-step",      "seq-length", "micro-batch-size",
-                                                 "eval-iters", "seed",           "bf16",       "fp16",
-                                                 "device",     "gemm-cache-file"};
+  static constexpr std::string_view kOthers[] = {"load",       "ckpt-step",   "seq-length",     "micro-batch-size",
+                                                 "eval-iters", "seed",        "bf16",           "fp16",
+                                                 "device",     "cpu-kernels", "gemm-cache-file"};
   static constexpr std::string_view kOfTraining[] = {
       "train-data-path", "test-data-path", "multiple-validation-sets", "validation-set-names", "dataloader-type",
       "data-order-file", "data-sharding"};

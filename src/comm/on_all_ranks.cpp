@@ -76,9 +76,8 @@ void check_agreement(Ranks& ranks, const std::vector<Agreed>& mine, int among) {
     while (!all[first].ends_with(tail)) ++first;
     constexpr size_t kLine = 17;
     for (size_t i = 0; i < mine.size(); ++i)
-      check(all[first].compare(i * kLine, kLine, hashes, i * kLine, kLine) == 0,
-            "{} here differ from rank {}'s: start the same program with the same flags on every host", mine[i].what,
-            first);
+      check(all[first].compare(i * kLine, kLine, hashes, i * kLine, kLine) == 0, "{} here differ from rank {}'s: {}",
+            mine[i].what, first, mine[i].cure);
   });
 }
 

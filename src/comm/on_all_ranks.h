@@ -24,9 +24,9 @@ void first_of_host_first(Ranks& ranks, const std::function<void()>& f);
 int tell_errors(Ranks& ranks, const std::function<int()>& f);
 
 // Error on all ranks unless each has the same texts as the first rank with the same `among`. `what`: the name of each
-// text, "the flags".
+// text, "the flags". `cure`: what the user can do.
 struct Agreed {
-  std::string what, text;
+  std::string what, text, cure = "start the same program with the same flags on every host";
 };
 void check_agreement(Ranks& ranks, const std::vector<Agreed>& mine, int among = 0);
 

@@ -51,7 +51,7 @@ std::unique_ptr<Backend> make_backend(const DeviceOptions& options, Ranks* ranks
         options.device, fmt::join(names_of_facts(), ", "));
     const DeviceFacts facts = find_facts(options.device);
     if (facts.device == "CPU") {  // calibrate's name of it: such a file has no GPU's sizes
-      auto measured = std::make_unique<sim::MeasuredBackend>(make_best_cpu_backend(ranks), facts);
+      auto measured = std::make_unique<sim::MeasuredBackend>(make_best_cpu_backend(ranks, options.cpu_kernels), facts);
       log::info("device: {}: plans are this CPU's", measured->device_name());
       return measured;
     }
@@ -62,11 +62,13 @@ std::unique_ptr<Backend> make_backend(const DeviceOptions& options, Ranks* ranks
   const bool given = options.kind() != DeviceKind::automatic;
   const std::string missing = options.kind() == DeviceKind::cpu ? "" : why_no_cuda();
   const bool cuda = options.kind() == DeviceKind::cuda || (!given && missing.empty());
-  auto backend = cuda ? make_cuda_backend(cuda_options(options, ranks)) : make_best_cpu_backend(ranks);
+  auto backend =
+      cuda ? make_cuda_backend(cuda_options(options, ranks)) : make_best_cpu_backend(ranks, options.cpu_kernels);
   const std::string why = given  ? (cuda ? "--device cuda" : "--device cpu")
                           : cuda ? "there is a GPU; --device cpu computes on the CPU"
                                  : missing;
-  log::info("device: {} ({})", backend->device_name(), why);
+  const std::string set = backend->kernels().empty() ? "" : fmt::format("; kernels: {}", backend->kernels());
+  log::info("device: {} ({}{})", backend->device_name(), why, set);
   return backend;
 }
 

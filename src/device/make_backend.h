@@ -1,4 +1,4 @@
-// Makes the backend from the user's flags (--device, --gemm-cache-file); no other code does.
+// Makes the backend from the user's flags (--device, --cpu-kernels, --gemm-cache-file); no other code does.
 #pragma once
 #include <memory>
 

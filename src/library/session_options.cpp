@@ -25,6 +25,7 @@ const std::set<std::string, std::less<>>& taken() {
                                                             "bf16",
                                                             "fp16",
                                                             "device",
+                                                            "cpu-kernels",
                                                             "gemm-cache-file",
                                                             "check-for-nan-in-loss-and-grad",
                                                             "ckpt-format",

@@ -12,6 +12,7 @@
 #include "resume/saver.h"
 #include "settings/schedules.h"
 #include "step/pipeline.h"
+#include "train/agreed_kernels.h"
 
 namespace megalith {
 
@@ -53,7 +54,10 @@ TrainingSession::TrainingSession(Options options, const Place& place, std::share
     step_ = plan_step(spec, *backend_);
     if (!own_) check_memory(o_, memory_need(o_, *step_, *backend_, false), *backend_, ranks_->place());
   });
-  if (ranks_->size() > 1) check_agreement(*ranks_, {{"the models", print(step_->plan)}}, stage);
+  if (ranks_->size() > 1) {
+    check_agreement(*ranks_, {agreed_kernels(*backend_)});
+    check_agreement(*ranks_, {{"the models", print(step_->plan)}}, stage);
+  }
   backend_->connect(step_->plan, coord_, links_of(*step_, coord_));
   interpreter_ = backend_->make_interpreter(step_->plan, coord_);
   model_.emplace(*step_, *interpreter_, coord_);

@@ -112,8 +112,10 @@ struct Link {
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::string name() const = 0;                     // "cpu", "cuda"
-  virtual std::string device_name() const = 0;              // "NVIDIA H200"
+  virtual std::string name() const = 0;         // "cpu", "cuda"
+  virtual std::string device_name() const = 0;  // "NVIDIA H200"
+  // Which of a build's sets of kernels it runs, if there are several. Two sets round differently.
+  virtual std::string kernels() const { return {}; }
   virtual std::string bf16_products() const { return {}; }  // how they are computed, if that depends on the machine
   virtual i64 workspace_bytes(const Graph& g, const Node& n) const = 0;  // in addition to the node's buffers
   // The next three are about the memory that holds plans: the device's own, if it has one.

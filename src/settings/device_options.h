@@ -2,6 +2,8 @@
 #pragma once
 #include <string>
 
+#include "base/cpu_kernels.h"
+
 namespace megalith {
 
 namespace config {
@@ -15,7 +17,8 @@ struct DeviceOptions {
   // there: the name or the file of its facts (facts/facts_file.h).
   std::string device = "auto";
   std::string gemm_cache_file = {};  // empty: in the user's cache directory; "none": no file, and nothing is measured
-  double timeout_seconds = 600;      // of what a GPU waits for from others; --distributed-timeout-minutes
+  CpuKernels cpu_kernels = CpuKernels::automatic;  // of builds that have two sets (exec/best_cpu)
+  double timeout_seconds = 600;                    // of what a GPU waits for from others; --distributed-timeout-minutes
 
   DeviceKind kind() const {
     return device == "auto"   ? DeviceKind::automatic

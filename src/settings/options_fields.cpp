@@ -154,6 +154,9 @@ void list_fields(DeviceOptions& c, config::FieldList& f) {
   f.add("device", c.device,
         "Device of the computation: auto (a GPU if there is one), cpu or cuda. With --dry-run also a GPU that"
         " this machine lacks: h100, h200, or a file of facts from `megalith calibrate`. Not in Megatron.");
+  f.add("cpu-kernels", c.cpu_kernels, {"auto", "avx512", "baseline"},
+        "Set of CPU kernels, in a build for other machines: by the CPU, for AVX-512, or for the build's own "
+        "architecture. The two sets round differently, so all ranks use one. Not in Megatron.");
   f.add("gemm-cache-file", c.gemm_cache_file,
         "File with the fastest matrix-product algorithms on this GPU. Default: megalith/gemm-algorithms.json in the "
         "user's cache directory. none: no measurement, the library's first suggestions, the same in every run. Not in "

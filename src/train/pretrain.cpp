@@ -8,6 +8,7 @@
 #include "observe/endpoint.h"
 #include "observe/peak_flops.h"
 #include "observe/run_head.h"
+#include "train/agreed_kernels.h"
 #include "train/left_out.h"
 #include "train/one_memory.h"
 #include "train/open_run.h"
@@ -29,7 +30,8 @@ static PreparedRun stand_by(const Options& o, const Backend& backend, Ranks& ran
 
 int pretrain(Options options, const Backend& backend, Ranks& ranks, StartAhead ahead) {
   if (ranks.size() > 1)
-    check_agreement(ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}});
+    check_agreement(
+        ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}, agreed_kernels(backend)});
   const TrainConfig& t = options.train;
   say_age(options, "the device is open");
   check(t.spike_threshold >= 0, "--spike-threshold {} must not be negative (0: no spike is reported)",

@@ -12,6 +12,7 @@ class WrappedBackend : public Backend {
   explicit WrappedBackend(std::unique_ptr<Backend> real) : real_(std::move(real)) {}
   std::string name() const override { return real_->name(); }
   std::string device_name() const override { return real_->device_name(); }
+  std::string kernels() const override { return real_->kernels(); }
   std::string bf16_products() const override { return real_->bf16_products(); }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return real_->workspace_bytes(g, n); }
   i64 fixed_bytes() const override { return real_->fixed_bytes(); }

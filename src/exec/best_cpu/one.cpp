@@ -4,6 +4,9 @@
 
 namespace megalith {
 
-std::unique_ptr<Backend> make_best_cpu_backend(Ranks* ranks) { return make_cpu_backend(ranks); }
+std::unique_ptr<Backend> make_best_cpu_backend(Ranks* ranks, CpuKernels asked) {
+  takes_avx512(asked, false, {});
+  return make_cpu_backend(ranks);
+}
 
 }  // namespace megalith

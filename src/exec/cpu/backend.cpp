@@ -136,9 +136,10 @@ class CpuInterpreter final : public Interpreter {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(Ranks* ranks) : ranks_(ranks) {}
+  CpuBackend(Ranks* ranks, const char* kernels) : ranks_(ranks), kernels_(kernels) {}
   std::string name() const override { return "cpu"; }
   std::string device_name() const override { return "CPU"; }
+  std::string kernels() const override { return kernels_; }
   std::string bf16_products() const override {
     return cpu::has_fast_bf16() ? "products by its bf16 instructions" : "products in f32, which are as fast here";
   }
@@ -163,10 +164,13 @@ class CpuBackend final : public Backend {
 
  private:
   Ranks* ranks_;
+  std::string kernels_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(Ranks* ranks) { return std::make_unique<CpuBackend>(ranks); }
+std::unique_ptr<Backend> make_cpu_backend(Ranks* ranks, const char* kernels) {
+  return std::make_unique<CpuBackend>(ranks, kernels);
+}
 
 }  // namespace megalith

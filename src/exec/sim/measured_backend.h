@@ -20,6 +20,7 @@ class MeasuredBackend final : public Backend {
   std::string device_name() const override {
     return fmt::format("{} (facts of {})", real_->device_name(), facts_.name);
   }
+  std::string kernels() const override { return real_->kernels(); }
   std::string bf16_products() const override { return real_->bf16_products(); }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return real_->workspace_bytes(g, n); }
   i64 fixed_bytes() const override { return real_->fixed_bytes(); }
