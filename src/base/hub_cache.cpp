@@ -29,7 +29,15 @@ static bool is_word(std::string_view text) {
          text.back() != '-' && std::ranges::all_of(text, fits);
 }
 
+// No model has such a name, so the user means a file.
+static bool names_a_file(std::string_view text) {
+  constexpr std::string_view kEndings[] = {".idx", ".bin",   ".json",        ".jsonl", ".txt",  ".model",
+                                           ".npy", ".jinja", ".safetensors", ".pt",    ".yaml", ".distcp"};
+  return std::ranges::any_of(kEndings, [&](std::string_view ending) { return text.ends_with(ending); });
+}
+
 bool is_hub_name(std::string_view text) {
+  if (names_a_file(text)) return false;
   const std::size_t slash = text.find('/');
   if (text.find("--") != text.npos || text.find("..") != text.npos) return false;
   return slash == text.npos ? is_word(text) : is_word(text.substr(0, slash)) && is_word(text.substr(slash + 1));

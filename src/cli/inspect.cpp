@@ -225,8 +225,10 @@ int command_inspect(int argc, const char* const* argv) {
   check(!c.load.empty(), "nothing to look at: give a PATH, or --diff A B");
   c.load = or_index(c.load);
   c.load = find_on_hub(c.load, "--load");
-  check(fs::exists(c.load), "{}", is_hub_name(c.load) ? why_not_loadable(c.load) : c.load + " is not there");
   const bool is_index = c.load.ends_with(".idx");
+  check(!is_index || fs::exists(c.load), "{} is not there: give the prefix that the dataset's .bin and .idx have",
+        c.load);
+  check(fs::exists(c.load), "{}", is_hub_name(c.load) ? why_not_loadable(c.load) : c.load + " is not there");
   check(is_index || fs::is_directory(c.load), "{} is a file: give the directory of the checkpoint or model", c.load);
   check(!is_index || (c.tensor.empty() && c.ckpt_step == 0), "{} is a dataset: leave out {}", c.load,
         c.tensor.empty() ? "--ckpt-step" : "--tensor");

@@ -62,6 +62,8 @@ TEST_F(BadInput, Flags) {
 TEST_F(BadInput, LineBreaksInWords) {
   tells(run_program("megalith", {"pretrain-gpt", "--num-layers", "2\n3"}), "'2\\n3' is not a whole number");
   expect_refused(run_program("megalith", {"inspect", "a\nb"}), "a\\nb is not there");
+  expect_refused(run_program("megalith", {"inspect", "corpus/text.idx"}),
+                 "corpus/text.idx is not there: give the prefix that the dataset's .bin and .idx have");
   EXPECT_EQ(run_program("megalith", {"pre\ntrain"}).err,
             "megalith: there is no command 'pre\\ntrain': megalith --help lists them\n");
 }
