@@ -35,7 +35,8 @@ TEST(TwoSets, ComputeTheSameWithinRounding) {
   for (const Case c : {Case{"", 0x1p-17, 0x1p-17}, Case{"--bf16", 0x1p-9, 0x1p-6},
                        Case{"--swiglu --normalization RMSNorm --position-embedding-type rope", 0x1p-17, 0x1p-17}}) {
     const auto told = [&](CpuKernels kernels) {
-      return run(std::string("--log-interval 1 --train-iters 2 ") + c.flags, *make_best_cpu_backend(nullptr, kernels));
+      return run(std::string("--save-interval 100 --log-interval 1 --train-iters 2 ") + c.flags,
+                 *make_best_cpu_backend(nullptr, kernels));
     };
     const Told wide = told(CpuKernels::avx512), narrow = told(CpuKernels::baseline);
     for (const auto& [key, relative] : {std::pair("lm_loss", c.loss), std::pair("grad_norm", c.norm)}) {
