@@ -31,8 +31,8 @@ static bool is_word(std::string_view text) {
 
 // No model has such a name, so the user means a file.
 static bool names_a_file(std::string_view text) {
-  constexpr std::string_view kEndings[] = {".idx", ".bin",   ".json",        ".jsonl", ".txt",  ".model",
-                                           ".npy", ".jinja", ".safetensors", ".pt",    ".yaml", ".distcp"};
+  constexpr std::string_view kEndings[] = {".idx",   ".bin",         ".json", ".jsonl", ".txt",   ".npy",
+                                           ".jinja", ".safetensors", ".pt",   ".yaml",  ".distcp"};
   return std::ranges::any_of(kEndings, [&](std::string_view ending) { return text.ends_with(ending); });
 }
 

@@ -29,7 +29,7 @@ TEST(HubCache, is_where_the_hub_says) {
 TEST(HubCache, names) {
   for (const char* name : {"gpt2", "meta-llama/Llama-3.1-8B", "a/b_c.d"}) EXPECT_TRUE(is_hub_name(name)) << name;
   for (const char* name : {"", "/a", "a/", "a/b/c", "../a", "a/..", ".a/b", "a b/c", "a--b/c", "./a", "data/text.idx",
-                           "a.json", "a/b.model"})
+                           "a.json", "a/b.npy"})
     EXPECT_FALSE(is_hub_name(name)) << name;
 }
 
