@@ -88,6 +88,14 @@ static void refuse(const std::exception_ptr& mistake, const TrainingLine& line, 
   check_size(line, ranks);
 }
 
+static void settle_kind(Options& options, Architecture kind) {
+  const Architecture asked = options.model.architecture;
+  if (options.given.has("architecture") && asked != kind)
+    options.wrong.mistakes.push_back(
+        fmt::format("--architecture is {}, but this command trains {}: leave it out", name_of(asked), name_of(kind)));
+  options.trains = options.model.architecture = kind;
+}
+
 // A command that trains a model of this kind.
 static int train_command(Architecture kind, int argc, const char* const* argv) {
   const EarlySignals signals;
@@ -102,11 +110,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
       if (const auto nemo = translate_nemo(argv[0], {argv + 1, argv + argc})) answer(*nemo);
     line = read_training_line(argc, argv);
     options = line.read();
-    const Architecture asked = options.model.architecture;
-    if (options.given.has("architecture") && asked != kind)
-      options.wrong.mistakes.push_back(
-          fmt::format("--architecture is {}, but this command trains {}: leave it out", name_of(asked), name_of(kind)));
-    options.trains = options.model.architecture = kind;
+    settle_kind(options, kind);
     options.stack = stack_line();
     plant_faults(options, env);
   } catch (const Error&) {

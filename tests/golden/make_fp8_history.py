@@ -1,5 +1,5 @@
-"""Makes torch_dist_fp8/: a small Llama as Megatron Core writes it after training with --fp8-recipe delayed, and
-expected.json, the scales and histories of its linear modules. PyTorch writes the checkpoint, with Transformer Engine's
+"""Makes torch_dist_fp8/, a small Llama as Megatron Core writes it after training with --fp8-recipe delayed. Beside it
+stands expected.json, the scales and histories of its linear modules. PyTorch writes the checkpoint, with Transformer Engine's
 own class of the recipe. make_fp8_history.py TRANSFORMER_ENGINE, its package folder, run by a Python with torch."""
 import argparse
 import importlib.util
