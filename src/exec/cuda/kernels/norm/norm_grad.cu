@@ -110,6 +110,10 @@ void with_kernel(const NormGradLaunch& l, F&& f) {
   });
 }
 
+__global__ void __launch_bounds__(1024) add_blocks_kernel(const float* sums, int blocks, i64 h, SumsTo all) {
+  add_blocks(sums, blocks, h, all);
+}
+
 }  // namespace
 
 // All forms have the same blocks, so dw has the same bits.
@@ -141,7 +145,7 @@ void launch(const NormGradLaunch& l, const NormGradBuffers& b, cudaStream_t stre
     kernel<<<l.blocks, l.block.threads, size_t(shared), stream>>>(args);
     check_launch("[rms_norm_grad, layer_norm_grad] launch");
   });
-  add_blocks_kernel<false><<<dim3(unsigned(blocks_for(s.h, 32)), unsigned(l.sums())), dim3(32, 32), 0, stream>>>(
+  add_blocks_kernel<<<dim3(unsigned(blocks_for(s.h, 32)), unsigned(l.sums())), dim3(32, 32), 0, stream>>>(
       b.workspace, l.blocks, s.h, sums_to(l, b));
   check_launch("[rms_norm_grad, layer_norm_grad] launch");
 }

@@ -116,6 +116,12 @@ void with_kernel(const NormGradLaunch& l, F&& f) {
   });
 }
 
+// Launches before the blocks are done, and waits for them.
+__global__ void __launch_bounds__(1024) add_blocks_kernel(const float* sums, int blocks, i64 h, SumsTo all) {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  add_blocks(sums, blocks, h, all);
+}
+
 }  // namespace
 
 void launch_hopper(const NormGradLaunch& l, const NormGradBuffers& b, cudaStream_t stream) {
@@ -137,7 +143,7 @@ void launch_hopper(const NormGradLaunch& l, const NormGradBuffers& b, cudaStream
   config.gridDim = dim3(unsigned(blocks_for(s.h, 32)), unsigned(l.sums())), config.blockDim = dim3(32, 32);
   config.stream = stream, config.attrs = &early, config.numAttrs = 1;
   const float* sums = b.workspace;
-  check_cuda(cudaLaunchKernelEx(&config, add_blocks_kernel<true>, sums, l.blocks, s.h, sums_to(l, b)),
+  check_cuda(cudaLaunchKernelEx(&config, add_blocks_kernel, sums, l.blocks, s.h, sums_to(l, b)),
              "[rms_norm_grad, layer_norm_grad] launch");
 }
 

@@ -22,13 +22,10 @@ inline SumsTo sums_to(const NormGradLaunch& l, const NormGradBuffers& b) {
   return to;
 }
 
-// 32 columns a block. Each of 32 warps adds every 32nd block's sums in order, then the warps' sums are added in
-// order. blockIdx.y: which sum. kEarly: the kernel may launch before the blocks are done, and waits for them
-// (Hopper).
-template <bool kEarly>
-__global__ void __launch_bounds__(1024) add_blocks_kernel(const float* sums, int blocks, i64 h, SumsTo all) {
+// 32 columns a block of 1024 threads. Each of 32 warps adds every 32nd block's sums in order, then the warps' sums are
+// added in order. blockIdx.y: which sum.
+__device__ __forceinline__ void add_blocks(const float* sums, int blocks, i64 h, const SumsTo& all) {
   __shared__ float parts[32][33];
-  if constexpr (kEarly) asm volatile("griddepcontrol.wait;" ::: "memory");
   const i64 column = i64(blockIdx.x) * 32 + threadIdx.x;
   sums += blockIdx.y * (blocks * h);
   float sum = 0;
