@@ -171,7 +171,7 @@ TEST_F(LaunchedFaults, GoOnBehindADroppedConnection) {
   expect_same_end("whole", "drop", kIterations);
 }
 
-// The system kills a rank whose control group has no memory left.
+// The system kills a rank whose control group has no memory left. To take it may last longer than a step.
 TEST_F(LaunchedFaults, GoOnBehindARankThatTakesAllMemory) {
   run_whole();
   const Ended refused = run("refused", "oom@1:4");
@@ -182,7 +182,8 @@ TEST_F(LaunchedFaults, GoOnBehindARankThatTakesAllMemory) {
   constexpr i64 kBytes = i64{2} << 30;
   const MemoryGroup group(kBytes);
   if (!group.is_there()) GTEST_SKIP() << "this user cannot make a control group";
-  const Ended e = run("oom", "oom@1:4", "", {"--standalone", "--nproc-per-node", "3", "--snapshot-steps", "1"});
+  const Ended e = run("oom", "oom@1:4", "",
+                      {"--standalone", "--nproc-per-node", "3", "--snapshot-steps", "1", "--hang-seconds", "0"});
   expect_restarts(e, 1);
   expect_named(e, {"its control group ran out of memory"}, 1);
   expect_same_end("whole", "oom", kIterations);
