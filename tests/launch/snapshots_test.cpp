@@ -84,8 +84,9 @@ TEST_F(LaunchedSnapshots, GoOnThroughRandomKills) {
 
 TEST_F(LaunchedSnapshots, FallBackToTheDiskWhereTheyAreDamaged) {
   const std::string saves = "--save-interval 4 ";
-  LaunchRun& run = start({"--standalone", "--nproc-per-node", "2", "--snapshot-steps", "1"},
-                         pretrain("cut", 40, saves + "--log-interval 1"));
+  LaunchRun& run = start(
+      {"--standalone", "--nproc-per-node", "2", "--snapshot-steps", "1", "--hang-seconds", "0"},  // it stops ranks
+      pretrain("cut", 40, saves + "--log-interval 1"));
   ASSERT_TRUE(run.wait_until([&] { return has_done(run, 6); })) << run.err();
   const std::vector<pid_t> ranks = run.ranks();
   ASSERT_EQ(ranks.size(), 2u);
@@ -189,7 +190,8 @@ TEST_F(SnapshotReplicas, ReplaceNodeZero) {
 }
 
 TEST_F(SnapshotReplicas, StandInForDamagedSnapshots) {
-  LaunchRun &first = node(0), &second = node(1);
+  const std::vector<std::string> flags{"--snapshot-replicas", "1", "--hang-seconds", "0"};  // it stops ranks
+  LaunchRun &first = node(0, flags), &second = node(1, flags);
   ASSERT_TRUE(first.wait_until([&] { return has_done(first, 6); })) << first.err() << second.err();
   for (const pid_t rank : first.ranks()) kill(rank, SIGSTOP);
   const std::vector<pid_t> ranks = second.ranks();

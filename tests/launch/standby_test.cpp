@@ -117,7 +117,9 @@ TEST_F(Standby, EndsWithItsLaunch) {
 
 // When the launch ends, no standby rank starts. So standby ranks delay neither the save nor the end.
 TEST_F(Standby, EndsWhenItsLaunchIsToldToEnd) {
-  LaunchRun& run = start(flags_, endless("cut"));
+  std::vector<std::string> flags = flags_;
+  flags.insert(flags.end(), {"--hang-seconds", "0"});  // it stops a rank
+  LaunchRun& run = start(flags, endless("cut"));
   ASSERT_TRUE(are_ready(run, 1)) << run.err();
   const std::vector<pid_t> all = run.ranks_by_age();
   kill(all[0], SIGSTOP);  // so that the other ranks cannot end
