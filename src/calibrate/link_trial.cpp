@@ -23,16 +23,25 @@ double busbw(Transfer t, double bytes, int n, double seconds) { return wire_byte
 
 int times_of(i64 bytes) { return bytes >= 64 * kMiB ? 4 : 16; }
 
+// Ranks start a program at different times, and the first transfer waits for the last rank. So each transfer is timed
+// by the difference between a short and a longer program.
+constexpr int kLonger = 4;
+double each_of(double brief, double longer, int times) {
+  const double average = longer / (kLonger * times);
+  return std::max({(longer - brief) / ((kLonger - 1) * times), average / 2, 1e-9});
+}
+
 TransferFact time_kind(const Backend& backend, Ranks& ranks, const LinkTrialSizes& sizes, Transfer t, int group,
                        int lane) {
   const Mesh mesh = mesh_of_groups(ranks.size(), group);
   std::vector<Graph> graphs;
   for (const i64 bytes : sizes.bytes)
-    graphs.push_back(trial_graph(mesh, {t, bytes, lane, times_of(bytes)}, Kernel::memory, 0, sizes));
+    for (const int longer : {1, kLonger})
+      graphs.push_back(trial_graph(mesh, {t, bytes, lane, longer * times_of(bytes)}, Kernel::memory, 0, sizes));
   const std::vector<double> seconds = Trial(backend, ranks, mesh, graphs).seconds(sizes.looks, 2);
   TransferFact f{std::string(name_of(t)), group, lane > 0, {}};
-  for (size_t i = 0; i < seconds.size(); ++i) {
-    const double each = std::max(seconds[i] / times_of(sizes.bytes[i]), 1e-9);
+  for (size_t i = 0; i < sizes.bytes.size(); ++i) {
+    const double each = each_of(seconds[2 * i], seconds[2 * i + 1], times_of(sizes.bytes[i]));
     f.busbw.push_back({double(sizes.bytes[i]), busbw(t, double(sizes.bytes[i]), group, each)});
   }
   return f;
