@@ -12,6 +12,22 @@ i64 run_length(const Mesh& mesh, const Type& x, int d) {
   return x.dim(d) / cuts;
 }
 
+namespace {
+
+// Of the axes that split a dim: those of data-parallel ranks, each of which has a scale of its own for a tensor.
+// Experts' rows on a rank are of tokens of all ranks that share the experts. So these ranks share a scale.
+AxisList apart(const AxisList& uses) {
+  AxisList out;
+  for (AxisUse u : uses)
+    if (groups::data.has(u.axis) && (u.order != Order::ragged || !groups::expert.has(u.axis)))
+      u.order = u.order == Order::ragged ? Order::block : u.order, out.push_back(u);
+  return out;
+}
+
+bool is_ragged(const AxisList& uses) { return std::ranges::find(uses, Order::ragged, &AxisUse::order) != uses.end(); }
+
+}  // namespace
+
 Type grid_of(const Mesh& mesh, const Type& x, const Shape& box, bool over_ranks) {
   if (box.size() != x.shape.size()) fail("boxes {} of {}", to_string(box), to_string(x));
   if (!mesh.used(x.layout.partial).empty() || !x.layout.max.empty())
@@ -21,10 +37,16 @@ Type grid_of(const Mesh& mesh, const Type& x, const Shape& box, bool over_ranks)
   for (int d = 0; d < x.ndim(); ++d) {
     const AxisList& uses = x.layout.dims[size_t(d)];
     const i64 size = box[size_t(d)];
-    if (size <= 0 || std::ranges::find(uses, Order::ragged, &AxisUse::order) != uses.end())
+    const bool ragged = is_ragged(uses);
+    const AxisList own = ragged ? apart(uses) : uses;
+    if (size <= 0 || (ragged && size * mesh.n(own.axes()) != x.dim(d)))
       fail("boxes {} of {}", to_string(box), to_string(x));
     out.shape.push_back((x.dim(d) + size - 1) / size);
-    if (mesh.n(uses.axes()) == 1 || run_length(mesh, x, d) % size == 0)
+    AxisSet shared = mesh.used(uses.axes());
+    shared.erase(own.axes());
+    if (ragged && (over_ranks || shared.empty()))
+      out.layout.dims[size_t(d)] = own, out.layout.max.insert(shared);
+    else if (mesh.n(uses.axes()) == 1 || run_length(mesh, x, d) % size == 0)
       out.layout.dims[size_t(d)] = uses;
     else if (over_ranks && size >= x.dim(d))
       out.layout.max.insert(mesh.used(uses.axes()));
@@ -37,9 +59,7 @@ Type grid_of(const Mesh& mesh, const Type& x, const Shape& box, bool over_ranks)
 
 Shape tensor_box(const Mesh& mesh, const Type& x) {
   Shape out = x.shape;
-  for (int d = 0; d < x.ndim(); ++d)
-    for (const AxisUse& u : x.layout.dims[size_t(d)])
-      if (groups::data.has(u.axis)) out[size_t(d)] /= mesh.n(u.axis);
+  for (int d = 0; d < x.ndim(); ++d) out[size_t(d)] /= mesh.n(apart(x.layout.dims[size_t(d)]).axes());
   return out;
 }
 

@@ -13,7 +13,8 @@ Type grid_of(const Mesh& mesh, const Type& x, const Shape& box, bool over_ranks 
 // The minimum number of consecutive indices along dim d that a rank holds.
 i64 run_length(const Mesh& mesh, const Type& x, int d);
 
-// The box for one scale "a tensor": all that one data-parallel rank has of x's micro-batch, or all of a weight.
+// The box for one scale "a tensor": all that one data-parallel rank has of x's micro-batch. Ranks that share experts
+// share the box of their rows (ops/ragged.h).
 Shape tensor_box(const Mesh& mesh, const Type& x);
 // The type of the amax of such a box. Max over ranks that hold other parts of it.
 Type tensor_amax(const Mesh& mesh, const Type& x);

@@ -48,7 +48,7 @@ std::vector<Type> Quantize::infer(const InferArgs& a) const {
   const Type& x = a.ins[0];
   const Type grid = scales_of(a.mesh, x, box, reads_amax(scaling) && scaling != Scaling::nv);
   if (takes_amax()) {
-    const Type amax = scales_of(a.mesh, x, tensor_box(a.mesh, x), true);
+    const Type amax = scales_of(a.mesh, x, scaling == Scaling::nv ? tensor_box(a.mesh, x) : box, true);
     if (a.ins[1] != amax) fail("the tensor's amax is {}: want {}", to_string(a.ins[1]), to_string(amax));
   }
   if (kept) {
@@ -64,7 +64,7 @@ std::vector<Type> Quantize::infer(const InferArgs& a) const {
   const Type codes{dtype_of_codes(format), x.shape, x.layout};
   std::vector<Type> out = {codes, grid};
   if (gives_amax) {
-    out.push_back(tensor_amax(a.mesh, x));
+    out.push_back(grid_of(a.mesh, x, box, true));
     if (!out[2].layout.max.empty()) fail("the amax of {} is that of several ranks", to_string(x));
   }
   if (counts) {

@@ -48,23 +48,26 @@ enum class CodeOrders : u8 {
 };
 std::string_view name_of(CodeOrders o);
 
-// How codes are transposed: the first `split` dims move to the end; two of them may also be swapped.
+// How codes are transposed: of the dims behind the first `kept` ones, the first `split` dims move to the end. Two of
+// them may also be swapped.
 struct Turn {
   int split = 0;
   bool by_sequence = false;
+  int kept = 0;
   // Reorders a list with one element a dim. back(): the inverse.
   template <class List>
   List of(List x) const {
     if (by_sequence) std::swap(x[0], x[1]);
-    std::rotate(x.begin(), x.begin() + split, x.end());
+    std::rotate(x.begin() + kept, x.begin() + kept + split, x.end());
     return x;
   }
   template <class List>
   List back(List x) const {
-    std::rotate(x.begin(), x.end() - split, x.end());
+    std::rotate(x.begin() + kept, x.end() - split, x.end());
     if (by_sequence) std::swap(x[0], x[1]);
     return x;
   }
+  auto operator<=>(const Turn&) const = default;
 };
 // The type of the transpose. turned_back: the type before.
 Type turned(Type x, Turn turn);

@@ -60,9 +60,9 @@ std::vector<Type> CastShard::infer(const InferArgs& a) const {
 
 std::vector<Type> TurnCodes::infer(const InferArgs& a) const {
   const Type& x = a.ins.at(0);
-  check(size_of(x.dtype) == 1 && split > 0 && split < x.ndim(), "codes of {}, transposed at dim {}: want one inside",
-        to_string(x), split);
-  return {turned(x, {split, false})};
+  check(size_of(x.dtype) == 1 && split > 0 && kept >= 0 && kept + split < x.ndim(),
+        "codes of {}, transposed at dim {}: want one inside", to_string(x), kept + split);
+  return {turned(x, {.split = split, .kept = kept})};
 }
 
 }  // namespace megalith

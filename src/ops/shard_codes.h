@@ -7,7 +7,7 @@
 //                scale_inv.., [amax..], one for each member of this bucket. The scale follows from amax, as in Quantize
 //                with `quotient`. With `kept` the scale of the state is used if there is one, and the op also writes
 //                the members' amax.
-//   turn_codes   codes -> their transpose, as Quantize gives it
+//   turn_codes   codes -> their transpose, as Quantize gives it; of experts' weights, with `kept` 1, each expert's
 // The first two run only in a step's first micro-batch, when weights are new.
 #pragma once
 #include "ops/quantize.h"
@@ -60,8 +60,11 @@ struct CastShard {
 
 struct TurnCodes {
   static constexpr std::string_view name = "turn_codes";
-  int split = 1;
-  void fields(auto&& v) const { v("split", i64(split)); }
+  int split = 1, kept = 0;  // as in Turn
+  void fields(auto&& v) const {
+    v("split", i64(split));
+    if (kept) v("kept", i64(kept));
+  }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {0, total_bytes(ins, outs)}; }

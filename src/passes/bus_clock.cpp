@@ -5,7 +5,7 @@
 #include <map>
 
 #include "ops/einsum.h"
-#include "ops/grouped_product.h"
+#include "ops/quantized_grouped_product.h"
 
 namespace megalith {
 
@@ -25,9 +25,10 @@ double BusClock::seconds(const Graph& g, const Node& n) const {
   for (Value v : n.ins) ins.push_back(local_type(g.mesh, g.type(v)));
   for (Value v : n.outs) outs.push_back(local_type(g.mesh, g.type(v)));
   const Cost c = n.op.cost(ins, outs);
-  const double rate = n.op.get_if<Einsum>() || n.op.get_if<GroupedProduct>() ? rates_.products
-                      : n.op.name().starts_with("attention")                 ? rates_.attention
-                                                                             : rates_.others;
+  const double rate = n.op.get_if<Einsum>() || n.op.get_if<GroupedProduct>() || n.op.get_if<QuantizedGroupedProduct>()
+                          ? rates_.products
+                      : n.op.name().starts_with("attention") ? rates_.attention
+                                                             : rates_.others;
   return std::max(c.flops / rate, c.bytes / rates_.memory) + rates_.launch;
 }
 

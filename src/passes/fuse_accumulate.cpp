@@ -4,8 +4,7 @@
 #include "graph/relayout_op.h"
 #include "ops/einsum.h"
 #include "ops/embedding.h"
-#include "ops/grouped_product.h"
-#include "ops/quantize.h"
+#include "ops/quantized_grouped_product.h"
 #include "ops/update.h"
 #include "passes/gradients.h"
 #include "passes/pass.h"
@@ -47,21 +46,16 @@ bool fuse_producer(Graph& g, size_t i, const std::vector<int>& uses) {
     fused.op = Einsum{e->spec, e->dtype, true, acc->starts};
     return true;
   }
-  if (const auto* e = producer.op.get_if<QuantizedProduct>(); e && !e->accumulate && !e->plus) {
-    QuantizedProduct op = *e;
+  const auto adds_into = [&](auto op) {
     op.accumulate = true, op.starts = acc->starts;
     fused.ins = producer.ins;
     fused.ins.push_back(into);
     fused.op = op;
     return true;
-  }
-  if (const auto* e = producer.op.get_if<GroupedProduct>(); e && !e->accumulate) {
-    GroupedProduct op = *e;
-    op.accumulate = true, op.starts = acc->starts;
-    fused.ins = {producer.ins[0], producer.ins[1], producer.ins[2], into};
-    fused.op = op;
-    return true;
-  }
+  };
+  if (const auto* e = producer.op.get_if<QuantizedProduct>(); e && !e->accumulate && !e->plus) return adds_into(*e);
+  if (const auto* e = producer.op.get_if<GroupedProduct>(); e && !e->accumulate) return adds_into(*e);
+  if (const auto* e = producer.op.get_if<QuantizedGroupedProduct>(); e && !e->accumulate) return adds_into(*e);
   if (const auto* e = producer.op.get_if<EmbeddingGrad>(); e && !e->accumulate) {
     fused.ins = {producer.ins[0], producer.ins[1], into};
     fused.op = EmbeddingGrad{e->dtype, true, acc->starts};

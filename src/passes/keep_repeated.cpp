@@ -12,8 +12,11 @@ bool keep_repeated(Graph& g) {
   std::vector<bool> drop(g.nodes.size());
   for (size_t i = 0; i < g.nodes.size(); ++i) {
     const Node& n = g.nodes[i];
-    if (!n.op.repeats() && !n.op.get_if<Quantize>()) continue;
-    const auto [it, is_first] = made.try_emplace({n.op.print(), n.ins}, &n);
+    if (!n.op.repeats() && !n.op.get_if<Quantize>() && !n.op.get_if<Amax>()) continue;
+    std::vector<Value> ins = n.ins;
+    for (Value& in : ins)
+      if (const auto it = by.find(in); it != by.end()) in = it->second;
+    const auto [it, is_first] = made.try_emplace({n.op.print(), ins}, &n);
     if (is_first) continue;
     drop[i] = true;
     for (size_t k = 0; k < n.outs.size(); ++k) by[n.outs[k]] = it->second->outs[k];

@@ -5,7 +5,9 @@
 
 #include "base/rng.h"
 #include "ops/cast_counts.h"
+#include "ops/clear_rows.h"
 #include "ops/delayed_scale.h"
+#include "passes/inserted_nodes.h"
 #include "passes/linear_layers.h"
 
 namespace megalith {
@@ -34,7 +36,7 @@ class Quantizing {
     for (const Job& job : jobs) rewrite(job);
     if (config_.is_delayed() && trains_) collect_amax();
     if (spec_.counts && trains_) collect_counts();
-    place_nodes();
+    inserted_.place();
     return report_;
   }
 
@@ -81,23 +83,38 @@ class Quantizing {
   void code_for_gradient(const LinearLayer& layer, int forward) {
     const Value x = input_of(forward);
     for (const int i : layer.gradient)
-      if (g_.nodes[size_t(i)].ins[1] == x) coded(layer, x, Product::weight, Tensor::input, forward);
+      if (const Node& n = g_.nodes[size_t(i)]; n.ins[1] == x) {
+        const std::optional<PlainProduct> plain = plain_product(n);
+        coded(layer, layer.grouped ? cleared(x, n.ins[2], plain->filled, forward) : x, Product::weight, Tensor::input,
+              forward);
+      }
   }
 
   void product(const Job& job, Tensor a, Tensor b) {
     const Node n = g_.nodes[size_t(job.node)];
-    const Einsum* e = plain_product(n);
-    const Coded x = coded(*job.layer, n.ins[0], job.product, a, job.node),
-                w = coded(*job.layer, n.ins[1], job.product, b, job.node);
-    QuantizedProduct op{e->spec, e->dtype, x.coding.format, w.coding.format, x.coding.box, w.coding.box};
-    op.fast = job.product == Product::forward && reads_amax(x.coding.scaling);  // as Transformer Engine
-    const std::vector<Value> ins = {x.codes, x.scale_inv, w.codes, w.scale_inv};
+    const PlainProduct plain = *plain_product(n);
+    const auto operand = [&](int i, Tensor t) {
+      const bool rows = plain.grouped && t != Tensor::weight;
+      const Value v = rows ? cleared(n.ins[size_t(i)], n.ins[2], plain.filled, job.node) : n.ins[size_t(i)];
+      return coded(*job.layer, v, job.product, t, job.node);
+    };
+    const Coded x = operand(0, a), w = operand(1, b);
+    std::vector<Value> ins = {x.codes, x.scale_inv, w.codes, w.scale_inv};
+    if (plain.grouped) ins.push_back(n.ins[2]);
+    AnyOp op = of_codes(plain, x.coding, w.coding, job.product);
     const Type type = op.infer(infer_args(g_, ins, n.phase)).at(0), &was = g_.type(n.outs[0]);
     if (type != was)
       fail("{}: the product of codes is {}, of values {}", job.layer->name, to_string(type), to_string(was));
     inputs_[job.node] = n.ins[0];
-    g_.nodes[size_t(job.node)].op = op, g_.nodes[size_t(job.node)].ins = ins;
+    g_.nodes[size_t(job.node)].op = std::move(op), g_.nodes[size_t(job.node)].ins = ins;
     ++report_.products;
+  }
+  // Experts' rows with zeros behind the last one, so that the amax and the counts are of rows that exist.
+  Value cleared(Value rows, Value ends, double filled, int at) {
+    const Phase phase = g_.nodes[size_t(at)].phase;
+    for (const Phase made : {Phase::forward, phase})
+      if (const auto it = cleared_.find({rows, made}); it != cleared_.end()) return it->second;
+    return cleared_[{rows, phase}] = add(ClearRows{filled}, {rows, ends}, at).at(0);
   }
 
   // The operand of a product before the rewrite.
@@ -132,8 +149,9 @@ class Quantizing {
       }
     const Value x = coding.rotated ? add(RotateTokens{}, {v}, at).at(0) : v;
     std::vector<Value> ins = {x};
-    const bool gives_amax = coding.scaling == Scaling::kept && knows_amax(x);
-    Value seen = reads_amax(coding.scaling) && !gives_amax ? amax(x, at) : Value{};
+    const bool gives_amax = coding.scaling == Scaling::kept && knows_amax(x, coding.box);
+    const Shape& box = coding.scaling == Scaling::nv ? tensor_box(g_.mesh, g_.type(x)) : coding.box;
+    Value seen = reads_amax(coding.scaling) && !gives_amax ? amax(x, box, at) : Value{};
     if (seen) ins.push_back(seen);
     if (coding.scaling == Scaling::kept) ins.push_back(states_.at(&layer));
     if (coding.stochastic) ins.push_back(sample_numbers());
@@ -153,15 +171,17 @@ class Quantizing {
   }
 
   // Whether a rank has the full tensor. Then the cast by a kept scale returns the amax of its input.
-  bool knows_amax(Value x) const { return tensor_amax(g_.mesh, g_.type(x)).layout.max.empty(); }
-
-  // The maximum over all ranks that hold a part of the tensor.
-  Value amax(Value x, int at) {
-    if (const auto it = amax_.find(x); it != amax_.end()) return it->second;
-    return amax_[x] = new_amax(x, at);
+  bool knows_amax(Value x, const Shape& box) const {
+    return grid_of(g_.mesh, g_.type(x), box, true).layout.max.empty();
   }
-  Value new_amax(Value x, int at) {
-    const Value local = add(Amax{tensor_box(g_.mesh, g_.type(x))}, {x}, at).at(0);
+
+  // The maximum over all ranks that hold a part of the tensor, which is in one box.
+  Value amax(Value x, const Shape& box, int at) {
+    if (const auto it = amax_.find(x); it != amax_.end()) return it->second;
+    return amax_[x] = new_amax(x, box, at);
+  }
+  Value new_amax(Value x, const Shape& box, int at) {
+    const Value local = add(Amax{box}, {x}, at).at(0);
     const AxisSet axes = g_.type(local).layout.max;
     return axes.empty() ? local : moved(local, axes, kSame, at);
   }
@@ -233,7 +253,7 @@ class Quantizing {
     for (int i = 0; i < int(g_.nodes.size()); ++i)
       if (g_.nodes[size_t(i)].phase == Phase::backward) last = i;
     const Value out = add_leaf("", type, Role::activation);
-    behind_[last].push_back({std::move(op), ins, {out}, Phase::backward, {"amax"}});
+    inserted_.behind(last, {std::move(op), ins, {out}, Phase::backward, {"amax"}});
     return out;
   }
 
@@ -243,28 +263,8 @@ class Quantizing {
     return rows;
   }
 
-  // A node before node `at`, of its phase and origin.
   std::vector<Value> add(AnyOp op, const std::vector<Value>& ins, int at) {
-    const Node& next = g_.nodes[size_t(at)];
-    Node n{std::move(op), ins, {}, next.phase, next.origin};
-    for (const Type& type : n.op.infer(infer_args(g_, ins, n.phase))) {
-      n.outs.push_back({int(g_.values.size())});
-      g_.values.push_back({.type = type, .node = at});
-    }
-    before_[at].push_back(n);
-    return n.outs;
-  }
-
-  void place_nodes() {
-    std::vector<Node> nodes;
-    for (int i = 0; i < int(g_.nodes.size()); ++i) {
-      if (const auto it = before_.find(i); it != before_.end())
-        std::ranges::move(it->second, std::back_inserter(nodes));
-      nodes.push_back(std::move(g_.nodes[size_t(i)]));
-      if (const auto it = behind_.find(i); it != behind_.end())
-        std::ranges::move(it->second, std::back_inserter(nodes));
-    }
-    set_nodes(g_, std::move(nodes));
+    return inserted_.before(at, std::move(op), ins);
   }
 
   struct Key {
@@ -280,8 +280,8 @@ class Quantizing {
   std::map<Key, Coded> made_;
   std::map<Value, Value> amax_;
   std::map<int, Value> inputs_;  // by product
-  std::map<int, std::vector<Node>> before_;
-  std::map<int, std::vector<Node>> behind_;
+  std::map<std::pair<Value, Phase>, Value> cleared_;
+  InsertedNodes inserted_{g_};
   std::map<const LinearLayer*, Value> states_;   // leaves of delayed scaling
   std::map<const LinearLayer*, int> slots_;      // slot of x; the slots of w and dy follow
   std::map<int, std::set<Value>> seen_;          // amax values by slot

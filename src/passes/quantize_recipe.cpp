@@ -34,6 +34,11 @@ Shape square(const LinearSpec& spec, const Shape& w, i64 n) {
   return out;
 }
 
+// The box of one scale. All of a weight has one, also if ranks share its experts.
+Shape box_of(Tensor t, const Mesh& mesh, const Type& type) {
+  return t == Tensor::weight ? type.shape : tensor_box(mesh, type);
+}
+
 }  // namespace
 
 std::string_view name_of_recipe(const QuantizeConfig& c) {
@@ -68,9 +73,9 @@ Coding coding_of(const QuantizeConfig& c, const LinearSpec& spec, Product produc
   const CodeFormat format = wide ? CodeFormat::e5m2 : CodeFormat::e4m3;
   switch (c.recipe) {
     case Recipe::delayed:
-      return {format, Scaling::kept, tensor_box(mesh, type)};
+      return {format, Scaling::kept, box_of(t, mesh, type)};
     case Recipe::tensorwise:
-      return {format, Scaling::quotient, tensor_box(mesh, type)};
+      return {format, Scaling::quotient, box_of(t, mesh, type)};
     case Recipe::blockwise:
       return {format, Scaling::power_of_two,
               t == Tensor::weight ? square(spec, type.shape, kBlock) : row_box(type.shape, summed, kBlock)};

@@ -20,6 +20,7 @@ struct Coding {
 struct LinearSpec {
   std::string x, w, y;
   explicit LinearSpec(const std::string& spec);
+  std::string forward() const { return x + "," + w + "->" + y; }
   std::string data() const { return y + "," + w + "->" + x; }
   std::string weight() const { return y + "," + x + "->" + w; }
   const std::string& of(Tensor t) const { return t == Tensor::input ? x : t == Tensor::weight ? w : y; }

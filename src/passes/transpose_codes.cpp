@@ -7,8 +7,9 @@
 
 #include "graph/relayout_op.h"
 #include "ops/einsum.h"
-#include "ops/quantize.h"
+#include "ops/quantized_grouped_product.h"
 #include "ops/shard_codes.h"
+#include "passes/inserted_nodes.h"
 #include "passes/pass.h"
 
 namespace megalith {
@@ -50,37 +51,24 @@ bool are_gathered(const Graph& g, Value codes) {
   return made_by < 0 || g.nodes[size_t(made_by)].op.get_if<Relayout>() || g.nodes[size_t(made_by)].op.get_if<Wait>();
 }
 
-// Transposes of codes that ranks gather: of weights, which are leaves, and of tokens. One for each phase.
+// Transposes of codes that no cast of this graph can write: of weights that ranks gather, which are leaves, of gathered
+// tokens, and of each expert's weight. One for each phase.
 class TurnedCodes {
  public:
-  explicit TurnedCodes(Graph& g) : g_(g) {}
+  explicit TurnedCodes(Graph& g) : g_(g), inserted_(g) {}
 
   // Made before node `at`, its first reader.
-  Value of(Value codes, int split, int at) {
-    const Phase phase = g_.nodes[size_t(at)].phase;
-    Value& made = made_[{codes, split, phase}];
-    if (made) return made;
-    g_.values.push_back({.type = turned(g_.type(codes), {split, false}), .node = at});
-    made = {int(g_.values.size()) - 1};
-    before_[at].push_back({TurnCodes{split}, {codes}, {made}, phase, g_.nodes[size_t(at)].origin});
+  Value of(Value codes, const Turn& turn, int at) {
+    Value& made = made_[{codes, turn, g_.nodes[size_t(at)].phase}];
+    if (!made) made = inserted_.before(at, TurnCodes{turn.split, turn.kept}, {codes}).at(0);
     return made;
   }
-  bool place() {
-    if (before_.empty()) return false;
-    std::vector<Node> nodes;
-    for (int i = 0; i < int(g_.nodes.size()); ++i) {
-      if (const auto it = before_.find(i); it != before_.end())
-        std::ranges::move(it->second, std::back_inserter(nodes));
-      nodes.push_back(std::move(g_.nodes[size_t(i)]));
-    }
-    set_nodes(g_, std::move(nodes));
-    return true;
-  }
+  bool place() { return inserted_.place(); }
 
  private:
   Graph& g_;
-  std::map<std::tuple<Value, int, Phase>, Value> made_;
-  std::map<int, std::vector<Node>> before_;
+  InsertedNodes inserted_;
+  std::map<std::tuple<Value, Turn, Phase>, Value> made_;
 };
 
 int turn_of_operand(const QuantizedProduct& op, size_t operand) {
@@ -111,13 +99,30 @@ bool turn_operand(Graph& g, int at, size_t operand, TurnedCodes& gathered) {
   int& turned_by = operand == 0 ? op.x_split : op.w_split;
   const bool apart = are_gathered(g, codes);
   if (turn.split <= 0 || turned_by > 0 || !(cast_of(g, codes) || (apart && !turn.by_sequence))) return false;
-  const Value by =
-      apart ? gathered.of(codes, turn.split, at) : transpose_of(g, g.nodes[size_t(g.info(codes).node)], turn);
+  const Value by = apart ? gathered.of(codes, turn, at) : transpose_of(g, g.nodes[size_t(g.info(codes).node)], turn);
   if (!by) return false;
   codes = by, turned_by = turn.split;
   ins[operand] = turn.of(ins[operand]);
   op.spec = ins[0] + "," + ins[1] + "->" + outs[0];
   n.op = op;
+  return true;
+}
+
+// Products of experts' codes: rows that are summed, and each expert's weight.
+bool turn_grouped(Graph& g, int at, TurnedCodes& apart) {
+  QuantizedGroupedProduct op = *g.nodes[size_t(at)].op.get_if<QuantizedGroupedProduct>();
+  if (op.turned) return false;
+  op.turned = true;
+  std::vector<Value> ins = g.nodes[size_t(at)].ins;
+  for (const int operand : {0, 1}) {
+    const Turn turn = op.turn(operand);
+    Value& codes = ins[size_t(operand) * 2];
+    if (turn.split == 0) continue;
+    const bool by_cast = turn.kept == 0 && cast_of(g, codes);
+    const Value by = by_cast ? transpose_of(g, g.nodes[size_t(g.info(codes).node)], turn) : Value{};
+    codes = by ? by : apart.of(codes, turn, at);
+  }
+  g.nodes[size_t(at)].ins = ins, g.nodes[size_t(at)].op = op;
   return true;
 }
 
@@ -151,6 +156,8 @@ bool transpose_codes(Graph& g) {
       for (const size_t operand : {size_t{0}, size_t{1}}) changed |= turn_operand(g, i, operand, gathered);
     }
   }
+  for (int i = 0; i < int(g.nodes.size()); ++i)
+    if (g.nodes[size_t(i)].op.get_if<QuantizedGroupedProduct>()) changed |= turn_grouped(g, i, gathered);
   changed |= gathered.place();
   const std::vector<int> uses = count_uses(g);
   for (Node& n : g.nodes) changed |= drop_order(n, uses);

@@ -60,10 +60,13 @@ std::string one_stack(const Options& o) {
   return "--first-last-layers-bf16 is not built for a T5, which has two stacks: leave it out";
 }
 
-std::string no_experts(const Options& o) {
-  if (!o.quantize.on() || o.model.moe.num_experts == 0) return {};
-  return fmt::format("{} is not built for --num-experts {}: train experts without it", format_flag(o),
-                     o.model.moe.num_experts);
+// Blocks of 128 of an expert's rows would depend on where the rows of other experts end.
+std::string one_scale_for_experts(const Options& o) {
+  const QuantizeConfig& c = o.quantize;
+  if (!c.on() || o.model.moe.num_experts == 0) return {};
+  if (in_fp8(o) && (c.recipe == Recipe::delayed || c.recipe == Recipe::tensorwise)) return {};
+  return fmt::format("{} {} is not built for --num-experts {}: give --fp8-recipe delayed or tensorwise",
+                     in_fp8(o) ? "--fp8-recipe" : "--fp4-recipe", name_of_recipe(c), o.model.moe.num_experts);
 }
 
 std::string groups_for_all(const Options& o) {
@@ -94,6 +97,7 @@ std::string gathers_what_is_built(const Options& o) {
   if (c.recipe != Recipe::delayed && c.recipe != Recipe::tensorwise)
     return no(fmt::format("is not built for --fp8-recipe {}", name_of_recipe(c)), "give delayed or tensorwise");
   if (c.ends_in_bf16) return no("is not built for --first-last-layers-bf16", "leave one out");
+  if (o.model.moe.num_experts > 0) return no("is not built for --num-experts", "leave it out");
   if (o.parallel.stages() > 1) return no("is not built for pipelines", "give other parallel sizes, or leave it out");
   if (o.optimizer.optimizer_cpu_offload) return no("is not built for --optimizer-cpu-offload", "leave one out");
   return {};
@@ -152,7 +156,7 @@ std::vector<Rule> quantize_rules() {
       {"first-last-layers-bf16 comes without delayed", Topic::run, Action::refuse, delayed_for_all_layers},
       {"delayed scaling comes without a loss scale", Topic::run, Action::refuse, delayed_without_loss_scale},
       {"first-last-layers-bf16 is of models with one stack", Topic::run, Action::refuse, one_stack},
-      {"fp8 and fp4 are for models without experts", Topic::run, Action::refuse, no_experts},
+      {"fp8 of experts has one scale for each tensor", Topic::run, Action::refuse, one_scale_for_experts},
       {"fp8 and fp4 have a query group for each tensor-parallel rank", Topic::run, Action::refuse, groups_for_all},
       {"codes of fp8 and fp4 are not offloaded", Topic::run, Action::refuse, no_offload},
       {"fp8-param-gather comes with a layout that supports it", Topic::run, Action::refuse, gathers_what_is_built},

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "graph/relayout_op.h"
-#include "ops/grouped_product.h"
+#include "ops/quantized_grouped_product.h"
 #include "plan/tensor_names.h"
 
 namespace megalith {
@@ -43,9 +43,11 @@ bool is_under_way(const AnyOp& op) {
 
 // Ops whose result is rows of experts (ops/ragged.h). Only the first ones exist; the input `ends` has their number.
 bool makes_rows(const AnyOp& op) {
-  constexpr std::array<std::string_view, 6> kOps = {"gather_rows", "expert_activation", "expert_activation_grad",
-                                                    "expert_bias", "gather_weights",    "dot_expert_bias"};
+  constexpr std::array<std::string_view, 7> kOps = {"gather_rows", "expert_activation", "expert_activation_grad",
+                                                    "expert_bias", "gather_weights",    "dot_expert_bias",
+                                                    "clear_rows"};
   if (const auto* product = op.get_if<GroupedProduct>()) return !product->sums_rows();
+  if (const auto* product = op.get_if<QuantizedGroupedProduct>()) return !product->sums_rows();
   return std::ranges::find(kOps, op.name()) != kOps.end();
 }
 

@@ -27,6 +27,7 @@ void with_type(DType t, F&& f) {
   if (t == DType::i32) return f(i32{});
   if (t == DType::u16) return f(u16{});
   if (t == DType::i64) return f(i64{});
+  if (size_of(t) == 1) return f(u8{});  // codes
   dispatch_float(t, [&]<class T>() { f(T{}); });
 }
 

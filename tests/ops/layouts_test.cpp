@@ -48,6 +48,8 @@ std::set<std::string> listed_ops() {
                                        GatherWeights::name,
                                        GatherWeightsGrad::name,
                                        GroupedProduct::name,
+                                       QuantizedGroupedProduct::name,
+                                       ClearRows::name,
                                        ExpertActivation::name,
                                        ExpertActivationGrad::name,
                                        ExpertBias::name,

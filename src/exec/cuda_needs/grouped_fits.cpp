@@ -8,20 +8,44 @@
 
 namespace megalith::cuda {
 
-GroupedShape grouped_shape(const GroupedProduct& op, const LocalNode& node) {
+namespace {
+
+std::vector<Type> local_ins(const LocalNode& node) {
   std::vector<Type> ins;
-  for (int i = 0; i < 3; ++i) ins.push_back(local_type(node.mesh, node.ins[size_t(i)]));
-  return grouped_shape(op, ins);
+  for (const Type& t : node.ins) ins.push_back(local_type(node.mesh, t));
+  return ins;
+}
+
+// Rows and tiles are counted in 32 bits. columns: of a tile.
+bool is_countable(const GroupedShape& s, i64 columns) {
+  constexpr i64 kMost = std::numeric_limits<i32>::max() / 2;
+  const bool some = s.experts > 0 && s.bound > 0 && s.out > 0 && s.in > 0;
+  const i64 tiles = (s.experts + s.bound / 128) * (s.out / 128 + 1) * (s.sums ? s.in / columns + 1 : 1);
+  return some && s.bound < kMost && s.out < kMost && s.in < kMost && tiles < kMost;
+}
+
+}  // namespace
+
+GroupedShape grouped_shape(const GroupedProduct& op, const LocalNode& node) {
+  return grouped_shape(op, local_ins(node));
+}
+GroupedShape grouped_shape(const QuantizedGroupedProduct& op, const LocalNode& node) {
+  return grouped_shape(op, local_ins(node));
 }
 
 bool grouped_fits(const GroupedProduct& op, const LocalNode& node) {
   const GroupedShape s = grouped_shape(op, node);
   if (node.gpu.capability != 90 || node.ins[0].dtype != DType::bf16 || node.ins[1].dtype != DType::bf16) return false;
   if (node.outs[0].dtype != (s.sums ? DType::f32 : DType::bf16) || (op.accumulate && !s.sums)) return false;
-  constexpr i64 kMost = std::numeric_limits<i32>::max() / 2;  // rows and tiles are counted in 32 bits
-  const bool some = s.experts > 0 && s.bound > 0 && s.out > 0 && s.in > 0;
-  const i64 tiles = (s.experts + s.bound / 128) * (s.out / 128 + 1) * (s.sums ? s.in / 256 + 1 : 1);
-  return some && s.out % 8 == 0 && s.in % 8 == 0 && s.bound < kMost && s.out < kMost && s.in < kMost && tiles < kMost;
+  return is_countable(s, 256) && s.out % 8 == 0 && s.in % 8 == 0;
+}
+
+bool grouped_fits(const QuantizedGroupedProduct& op, const LocalNode& node) {
+  const GroupedShape s = grouped_shape(op, node);
+  if (node.gpu.capability != 90 || (!op.turned && (s.sums || s.transposed))) return false;
+  if (node.outs[0].dtype != (s.sums ? DType::f32 : DType::bf16) || (op.accumulate && !s.sums)) return false;
+  const bool whole_rows = s.sums ? s.bound % 16 == 0 && s.in % 4 == 0 : s.in % 16 == 0 && s.out % 8 == 0;
+  return is_countable(s, 128) && whole_rows;
 }
 
 int grouped_multiprocessors(const GroupedProduct& op, const LocalNode& node) {

@@ -167,6 +167,9 @@ i64 bytes(const ExpertRows&, const Asked& a) {
 }
 
 i64 bytes(const GroupedProduct& op, const Asked& a) { return grouped_fits(op, a.node) ? kGroupedWorkspace : 0; }
+i64 bytes(const QuantizedGroupedProduct& op, const Asked& a) {
+  return grouped_fits(op, a.node) ? kGroupedWorkspace : 0;
+}
 
 i64 bytes(const VocabLoss&, const Asked& a) {
   const Shape x = a.node.in_shape(1);

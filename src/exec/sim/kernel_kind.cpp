@@ -83,15 +83,15 @@ KernelKind memory(const Instruction& in, const Operands& o, double bytes) {
 }
 
 // Rows and columns of a grouped product's result, and the summed size: the best single size for all groups. A gated
-// first product has columns of gate and up, [n,2,f], unlike its second operand's gradient, [n,f].
-std::vector<i64> largest_of(const Operands& o) {
+// first product has columns of gate and up, [n,2,f], unlike its second operand's gradient, [n,f]. x: the first operand.
+std::vector<i64> largest_of(const Operands& o, const Shape& x) {
   const auto rows = [](const Shape& s) { return s.empty() ? i64{1} : std::max<i64>(s.front(), 1); };
   const auto columns = [&](const Shape& s) {
     i64 all = 1;
     for (const i64 n : s) all *= n;
     return all / rows(s);
   };
-  const Shape &x = o.in.at(0), &y = o.out.at(0);
+  const Shape& y = o.out.at(0);
   return {rows(y), columns(y), columns(x)};
 }
 
@@ -116,10 +116,14 @@ KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& 
     return attention(Attention::name, a->at, o, o.out[0], 0, cost.flops);
   if (const auto* a = in.op.get_if<AttentionPartGrad>())
     return attention(AttentionGrad::name, a->at, o, o.in[0], 1, cost.flops);
-  if (const auto* g = in.op.get_if<GroupedProduct>())
+  const auto grouped = [&](const Shape& x, bool adds) {
     return with_bytes(
-        {KernelKind::Table::product, fmt::format("{} {}", in.op.name(), dtypes(o.ins)), largest_of(o), cost.flops},
-        g->accumulate);
+        {KernelKind::Table::product, fmt::format("{} {}", in.op.name(), dtypes(o.ins)), largest_of(o, x), cost.flops},
+        adds);
+  };
+  if (const auto* g = in.op.get_if<GroupedProduct>()) return grouped(o.in.at(0), g->accumulate);
+  if (const auto* g = in.op.get_if<QuantizedGroupedProduct>())
+    return grouped(g->turn(0).back(o.in.at(0)), g->accumulate);
   return memory(in, o, cost.bytes);
 }
 

@@ -16,6 +16,13 @@ inline std::pair<i64, i64> matrix_of(const Shape& shape, int split) {
   return {rows, columns};
 }
 
+// The product of the first `kept` dims, and the other dims.
+inline std::pair<i64, Shape> layers_of(const Shape& shape, int kept) {
+  i64 layers = 1;
+  for (int d = 0; d < kept; ++d) layers *= shape[size_t(d)];
+  return {layers, Shape(shape.begin() + kept, shape.end())};
+}
+
 // The new index of each of n numbers after [n / parts, parts] is transposed to [parts, n / parts].
 inline std::vector<i64> places_apart(i64 n, i64 parts) {
   std::vector<i64> out(static_cast<size_t>(n));

@@ -71,9 +71,11 @@ Kernel prepare(const CastShard& op, const KernelContext& context) {
 }
 
 Kernel prepare(const TurnCodes& op, const KernelContext& context) {
-  const auto [rows, columns] = matrix_of(context.in_shape(0), op.split);
-  return {0, [rows = rows, columns = columns](const Args& a) {
-            transpose_codes(a.in<u8>(0), rows, columns, a.out<u8>(0));
+  const auto [layers, matrix] = layers_of(context.in_shape(0), op.kept);
+  const auto [rows, columns] = matrix_of(matrix, op.split);
+  return {0, [layers = layers, rows = rows, columns = columns](const Args& a) {
+            for (i64 at = 0; at < layers * rows * columns; at += rows * columns)
+              transpose_codes(a.in<u8>(0) + at, rows, columns, a.out<u8>(0) + at);
           }};
 }
 

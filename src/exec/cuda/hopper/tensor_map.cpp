@@ -27,8 +27,9 @@ PFN_cuTensorMapEncodeTiled_v12000 encoder(std::string_view who) {
 
 CUtensorMap tensor_map(std::string_view who, const void* at, DType dtype, std::span<const i64> sizes,
                        std::span<const i64> strides, int rows) {
-  const CUtensorMapDataType type =
-      dtype == DType::f32 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  const CUtensorMapDataType type = dtype == DType::f32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                                   : size_of(dtype) == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                                                         : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   cuuint64_t size[3], stride[3];
   std::copy(sizes.begin(), sizes.end(), size);
   std::copy(strides.begin(), strides.end(), stride);

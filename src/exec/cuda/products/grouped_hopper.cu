@@ -17,13 +17,13 @@ template <Form kForm>
 __global__ void __cluster_dims__(2) __launch_bounds__(kThreads, 1)
     grouped_kernel(const __grid_constant__ Launch launch) {
   extern __shared__ __align__(1024) std::byte memory[];
-  Shared& at = *reinterpret_cast<Shared*>(memory);
+  Shared<OfValues>& at = *reinterpret_cast<Shared<OfValues>*>(memory);
   const int rank = cluster_rank();
   if (threadIdx.x == 0) make_barriers(at);
   cluster_barrier();
   if (threadIdx.x < 128) {
     give_registers<kLoadRegisters>();
-    if (threadIdx.x == 0) Loads<kForm>{launch, at, rank}.run();
+    if (threadIdx.x == 0) Loads<OfValues, kForm>{launch, at, rank}.run();
     if (threadIdx.x == 32 && rank == 0) deal(launch, at);
     __syncwarp();
   } else {
@@ -35,10 +35,11 @@ __global__ void __cluster_dims__(2) __launch_bounds__(kThreads, 1)
 
 template <Form kForm>
 void run(const Launch& launch, int sms, cudaStream_t stream) {
-  check_cuda(cudaFuncSetAttribute(grouped_kernel<kForm>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)),
+  check_cuda(cudaFuncSetAttribute(grouped_kernel<kForm>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  sizeof(Shared<OfValues>)),
              "[grouped_product] shared memory");
   check_cuda(cudaMemsetAsync(launch.ticket, 0, sizeof(int), stream), "[grouped_product] ticket");
-  grouped_kernel<kForm><<<sms / 2 * 2, kThreads, sizeof(Shared), stream>>>(launch);
+  grouped_kernel<kForm><<<sms / 2 * 2, kThreads, sizeof(Shared<OfValues>), stream>>>(launch);
   check_launch("[grouped_product] launch");
 }
 
@@ -51,7 +52,7 @@ Launch launch_of(const GroupedLaunch& l, const GroupedBuffers& x, int* ticket) {
   const DType t = DType::bf16;
   const i64 columns = l.sums ? l.in : l.out;
   const Tiling tiling{x.ends, int(l.experts), int(l.bound), l.sums ? blocks_for(l.out, kTileRows) : 0,
-                      blocks_for(columns, kTileColumns)};
+                      blocks_for(columns, OfValues::kColumns)};
   return {map_of(x.a, t, l.sums ? l.out : l.in, l.bound, 1),
           l.sums         ? map_of(x.b, t, l.in, l.bound, 1)
           : l.transposed ? map_of(x.b, t, l.out, l.in, l.experts)

@@ -9,4 +9,7 @@ namespace megalith::cuda {
 // For products that grouped_fits() allows. `ticket`: an int of the workspace. sms: number of multiprocessors to use.
 void launch_hopper(const GroupedLaunch& l, const GroupedBuffers& x, int* ticket, int sms, cudaStream_t stream);
 
+// The same for fp8 codes whose summed dims are last in both operands.
+void launch_hopper_codes(const GroupedLaunch& l, const GroupedBuffers& x, int* ticket, int sms, cudaStream_t stream);
+
 }  // namespace megalith::cuda

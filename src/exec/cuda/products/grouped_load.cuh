@@ -9,7 +9,8 @@ constexpr int kEarly = 6;
 
 // Runs in the cluster's first block. Tiles are fetched one by one, so clusters are never far apart in the order of
 // tiles. Then factors that one cluster has loaded are still in the second-level cache for the others.
-__device__ inline void deal(const Launch& l, Shared& at) {
+template <class Z>
+__device__ inline void deal(const Launch& l, Shared<Z>& at) {
   Walk walk(l.tiling);
   for (int n = 0;; ++n) {
     if (n > 0) wait(&at.tile_read, (n - 1) % 2);
@@ -24,25 +25,26 @@ __device__ inline void deal(const Launch& l, Shared& at) {
   }
 }
 
-template <Form kForm>
+template <class Z, Form kForm>
 struct Loads {
-  static constexpr bool kWeightGrad = kForm == Form::weight_grad;
+  static constexpr bool kWeightGrad = kForm == Form::weight_grad, kCodes = std::is_same_v<Z, OfCodes>;
+  static constexpr int kDepth = Z::kDepth, kPieces = Z::kPieces;
 
   const Launch& l;
-  Shared& at;
+  Shared<Z>& at;
   int rank;  // of the cluster's two blocks
 
   __device__ void run() const {
-    Turn<kStages> stage;
+    Turn<Z::kStages> stage;
     for (int n = 0;; ++n) {
       const Tile t = take_tile(at, n);
       if (t.expert < 0) return;
-      const int until = stages_of<kForm>(l, t), early = max(until - kEarly, 0);
+      const int until = stages_of<Z, kForm>(l, t), early = max(until - kEarly, 0);
       if (until == 0) tile_is_read(at);
       for (int i = 0; i < until; ++i, stage.next()) {
         if (i == early) tile_is_read(at);
         wait(&at.free[stage.stage], stage.parity ^ 1);
-        announce(&at.full[stage.stage], kStageBytes);
+        announce(&at.full[stage.stage], Z::kStageBytes);
         load_stage(t, i * kDepth, stage.stage);
       }
     }
@@ -61,14 +63,18 @@ struct Loads {
   }
   __device__ void load_a(const Tile& t, int depth, int p, int s, bool shared) const {
     const int row = t.row_tile * kTileRows + 64 * p;
-    if (kWeightGrad)
+    if (kWeightGrad && kCodes)
+      load(at.a[s][p], l.a, t.begin - columns_before(t) + depth, row, 0, s, shared);
+    else if (kWeightGrad)
       load(at.a[s][p], l.a, row, t.begin + depth, 0, s, shared);
     else
       load(at.a[s][p], l.a, depth, t.begin + row, 0, s, shared);
   }
   __device__ void load_b(const Tile& t, int depth, int p, int s, bool shared) const {
-    const int column = t.column_tile * kTileColumns + 64 * p;
-    if (kForm == Form::forward)
+    const int column = t.column_tile * Z::kColumns + 64 * p;
+    if (kWeightGrad && kCodes)
+      load(at.b[s][p], l.b, t.begin - columns_before(t) + depth, column, 0, s, shared);
+    else if (kForm == Form::forward)
       load(at.b[s][p], l.b, depth, column, t.expert, s, shared);
     else if (kForm == Form::data_grad)
       load(at.b[s][p], l.b, column, depth, t.expert, s, shared);

@@ -1,4 +1,4 @@
-// The store of a warpgroup's sums: 64 rows x 256 columns, box by box through shared memory, by the copy engine.
+// The store of a warpgroup's sums: 64 rows x the tile's columns, box by box through shared memory, by the copy engine.
 #pragma once
 #include "exec/cuda/products/grouped_block.cuh"
 
@@ -12,17 +12,17 @@ struct Place {
 // words of row `l/4`. It has as many of row `l/4 + 8`.
 using Box = unsigned[16];
 
-template <bool kWeightGrad>
+template <class Z, bool kWeightGrad>
 struct Stores {
   static constexpr int kColumns = kWeightGrad ? 32 : 64;  // columns of a box
-  static constexpr int kBoxes = kTileColumns / kColumns;
+  static constexpr int kBoxes = Z::kColumns / kColumns;
 
   const Launch& l;
-  Shared& at;
+  Shared<Z>& at;
   int group;  // index of the warpgroup
 
   // This thread's part of box i of the sums, in c's type.
-  __device__ static void take(Box& w, const float (&c)[128], int i) {
+  __device__ static void take(Box& w, const float (&c)[Z::kColumns / 2], int i) {
 #pragma unroll
     for (int k = 0; k < 16; ++k) {
       if (kWeightGrad) {

@@ -13,12 +13,13 @@ template <Form kForm>
 struct Sums {
   static constexpr bool kWeightGrad = kForm == Form::weight_grad;
   static constexpr bool kDownA = kWeightGrad, kDownB = kForm != Form::forward;  // the summed index lies along rows
-  using Store = Stores<kWeightGrad>;
-  using Stage = Turn<kStages>;
+  static constexpr int kDepth = OfValues::kDepth;
+  using Store = Stores<OfValues, kWeightGrad>;
+  using Stage = Turn<OfValues::kStages>;
   static constexpr int kBefore = Store::kBoxes - kHeld;  // boxes before those that wait
 
   const Launch& l;
-  Shared& at;
+  Shared<OfValues>& at;
   int group;
   Store store{l, at, group};
 
@@ -33,7 +34,7 @@ struct Sums {
       if (threadIdx.x % 32 == 0) tile_is_read(at);
       const Place here = place_of(t);
       if (here.rows <= 0 || here.column >= l.columns) {
-        pass(stages_of<kForm>(l, t), stage);
+        pass(stages_of<OfValues, kForm>(l, t), stage);
       } else if (kWeightGrad && t.rows == 0) {
         if (!l.add) store.put_zeros(here);
       } else {
@@ -49,15 +50,11 @@ struct Sums {
 
  private:
   __device__ Place place_of(const Tile& t) const {
-    const int row = t.row_tile * kTileRows + 64 * group, column = t.column_tile * kTileColumns;
+    const int row = t.row_tile * kTileRows + 64 * group, column = t.column_tile * OfValues::kColumns;
     if (kWeightGrad) return {t.expert, row, min(l.rows - row, 64), column};
     return {0, t.begin + row, min(t.rows - row, 64), column};
   }
-  // Signals both blocks, because loaded data may be for both.
-  __device__ void release(int s) const {
-    const int lane = int(threadIdx.x) % 32;
-    if (lane < 2) arrive(&at.free[s], lane);
-  }
+  __device__ void release(int s) const { grouped::release(&at.free[s]); }
   // Skips these stages.
   __device__ void pass(int until, Stage& stage) const {
     for (int i = 0; i < until; ++i, stage.next()) {
@@ -68,7 +65,7 @@ struct Sums {
   // c = the sums, of at least one stage. The waiting boxes are stored one by one, each after one of the first stages.
   __device__ void sum(const Tile& t, Stage& stage, float (&c)[128], const Place& place,
                       const Box (&held)[kHeld]) const {
-    const int until = stages_of<kForm>(l, t);
+    const int until = stages_of<OfValues, kForm>(l, t);
     int i = 0;
     if (until >= kHeld) {
 #pragma unroll
@@ -107,12 +104,12 @@ struct Sums {
   // An expert's last stage may have fewer rows. Zeros replace the rows after them, which belong to others. Both
   // warpgroups write those of b.
   __device__ void clear_rows(int s, int rows) const {
-    const auto clear = [&](__nv_bfloat16* box) {
+    const auto clear = [&](std::byte* box) {
       for (int i = rows * 8 + int(threadIdx.x) % 128; i < 64 * 8; i += 128) reinterpret_cast<uint4*>(box)[i] = uint4{};
     };
     clear(at.a[s][group]);
 #pragma unroll
-    for (int p = 0; p < kPieces; ++p) clear(at.b[s][p]);
+    for (int p = 0; p < OfValues::kPieces; ++p) clear(at.b[s][p]);
     order_shared();
     group_barrier(group);
   }

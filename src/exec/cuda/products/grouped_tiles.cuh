@@ -1,13 +1,13 @@
 // The tiles of a grouped product, in the order in which clusters of two blocks take them. A block has a tile of 128
-// rows x 256 columns. The cluster's two tiles share a factor; each block loads half of it for both. Usually the two
-// tiles have the same columns and are one below the other. If an expert has an odd number of tile rows, its last row's
-// tiles are next to each other.
+// rows x 256 columns (of codes: 128). The cluster's two tiles share a factor; each block loads half of it for both.
+// Usually the two tiles have the same columns and are one below the other. If an expert has an odd number of tile rows,
+// its last row's tiles are next to each other.
 #pragma once
 #include "exec/cuda/launch.cuh"
 
 namespace megalith::cuda::grouped {
 
-constexpr int kTileRows = 128, kTileColumns = 256;
+constexpr int kTileRows = 128;
 constexpr int kSet = 8;  // pairs of rows of tiles, below
 
 // The inputs of the order. For weight gradients each expert has `fixed_row_tiles`, and its rows are the summed index.

@@ -2,6 +2,8 @@
 // tiles. A block finds its expert from the ends of the experts' rows.
 #include "exec/cuda/kernels/experts/grouped_product.h"
 
+#include <cuda_fp8.h>
+
 #include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
@@ -10,19 +12,29 @@ namespace {
 
 constexpr int kTile = 64, kDepth = 16, kThreads = 256, kEach = 4;  // kEach: results of a thread, in each direction
 
+template <class T>
+__device__ float value(T x) {
+  return convert<float>(x);
+}
+__device__ float value(__nv_fp8_e4m3 x) { return float(x); }
+__device__ float value(__nv_fp8_e5m2 x) { return float(x); }
+
 // A matrix whose elements outside are 0.
 template <class T>
 struct View {
   const T* at;
   i64 rows, columns, row, column;  // sizes and strides
   __device__ float operator()(i64 r, i64 c) const {
-    return r < rows && c < columns ? convert<float>(at[r * row + c * column]) : 0.0f;
+    return r < rows && c < columns ? value(at[r * row + c * column]) : 0.0f;
   }
 };
 
-// y [m, n] (dense rows of n) from (m0, n0) on: a [m, k] b [k, n]. Each element is summed in the order of k.
-template <class T, class Y>
-__device__ inline void multiply_tile(const View<T>& a, const View<T>& b, i64 m0, i64 n0, bool add, Y* y) {
+// The product of the scales of codes. Of values: 1.
+__device__ inline float scale_of(const GroupedBuffers& b) { return b.a_scale ? *b.a_scale * *b.b_scale : 1.0f; }
+
+// y [m, n] (dense rows of n) from (m0, n0) on: scale x a [m, k] b [k, n]. Each element is summed in the order of k.
+template <class A, class B, class Y>
+__device__ inline void multiply_tile(const View<A>& a, const View<B>& b, i64 m0, i64 n0, float scale, bool add, Y* y) {
   __shared__ float left[kDepth][kTile + 1], right[kDepth][kTile + 1];
   const int across = threadIdx.x % (kTile / kEach), down = threadIdx.x / (kTile / kEach);
   float sum[kEach][kEach] = {};
@@ -48,12 +60,13 @@ __device__ inline void multiply_tile(const View<T>& a, const View<T>& b, i64 m0,
       const i64 r = m0 + down + i * (kTile / kEach), c = n0 + across + j * (kTile / kEach);
       if (r >= a.rows || c >= b.columns) continue;
       Y* to = y + r * b.columns + c;
-      *to = convert<Y>(add ? convert<float>(*to) + sum[i][j] : sum[i][j]);
+      const float product = sum[i][j] * scale;
+      *to = convert<Y>(add ? convert<float>(*to) + product : product);
     }
 }
 
 // blockIdx.y numbers the tiles of rows of all experts.
-template <class T, class Y>
+template <class A, class B, class Y>
 __global__ void __launch_bounds__(kThreads) rows_kernel(GroupedLaunch l, GroupedBuffers b) {
   i64 tile = blockIdx.y, begin = 0, end = 0, e = 0;
   for (; e < l.experts; ++e) {
@@ -63,43 +76,65 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(GroupedLaunch l, Grouped
     tile -= tiles;
   }
   if (e == l.experts) return;
-  const View<T> rows{static_cast<const T*>(b.a) + begin * l.in, end - begin, l.in, l.in, 1};
-  const T* w = static_cast<const T*>(b.b) + e * l.in * l.out;
-  const View<T> weight = l.transposed ? View<T>{w, l.in, l.out, l.out, 1} : View<T>{w, l.in, l.out, 1, l.in};
-  multiply_tile(rows, weight, tile * kTile, i64(blockIdx.x) * kTile, b.add, static_cast<Y*>(b.y) + begin * l.out);
+  const View<A> rows{static_cast<const A*>(b.a) + begin * l.in, end - begin, l.in, l.in, 1};
+  const B* w = static_cast<const B*>(b.b) + e * l.in * l.out;
+  const View<B> weight =
+      l.transposed && !l.turned ? View<B>{w, l.in, l.out, l.out, 1} : View<B>{w, l.in, l.out, 1, l.in};
+  multiply_tile(rows, weight, tile * kTile, i64(blockIdx.x) * kTile, scale_of(b), b.add,
+                static_cast<Y*>(b.y) + begin * l.out);
 }
 
 // blockIdx.z is the expert.
-template <class T, class Y>
+template <class A, class B, class Y>
 __global__ void __launch_bounds__(kThreads) sums_kernel(GroupedLaunch l, GroupedBuffers b) {
   const i64 e = blockIdx.z, begin = e ? b.ends[e - 1] : 0, rows = b.ends[e] - begin;
-  const View<T> left{static_cast<const T*>(b.a) + begin * l.out, l.out, rows, 1, l.out};
-  const View<T> right{static_cast<const T*>(b.b) + begin * l.in, rows, l.in, l.in, 1};
-  multiply_tile(left, right, i64(blockIdx.y) * kTile, i64(blockIdx.x) * kTile, b.add,
+  const A* a = static_cast<const A*>(b.a);
+  const B* x = static_cast<const B*>(b.b);
+  const View<A> left =
+      l.turned ? View<A>{a + begin, l.out, rows, l.bound, 1} : View<A>{a + begin * l.out, l.out, rows, 1, l.out};
+  const View<B> right =
+      l.turned ? View<B>{x + begin, rows, l.in, 1, l.bound} : View<B>{x + begin * l.in, rows, l.in, l.in, 1};
+  multiply_tile(left, right, i64(blockIdx.y) * kTile, i64(blockIdx.x) * kTile, scale_of(b), b.add,
                 static_cast<Y*>(b.y) + e * l.out * l.in);
 }
 
-template <class T, class Y>
+template <class A, class B, class Y>
 void launch_typed(const GroupedLaunch& l, const GroupedBuffers& b, cudaStream_t stream) {
   if (l.sums) {
     const dim3 grid(blocks_for(l.in, kTile), blocks_for(l.out, kTile), unsigned(l.experts));
-    sums_kernel<T, Y><<<grid, kThreads, 0, stream>>>(l, b);
+    sums_kernel<A, B, Y><<<grid, kThreads, 0, stream>>>(l, b);
   } else {
     const dim3 grid(blocks_for(l.out, kTile), unsigned(blocks_for(l.bound, kTile) + l.experts));
-    rows_kernel<T, Y><<<grid, kThreads, 0, stream>>>(l, b);
+    rows_kernel<A, B, Y><<<grid, kThreads, 0, stream>>>(l, b);
   }
+}
+
+template <class F>
+void dispatch_codes(DType t, F&& f) {
+  if (t == DType::f8_e5m2)
+    f.template operator()<__nv_fp8_e5m2>();
+  else
+    f.template operator()<__nv_fp8_e4m3>();
 }
 
 }  // namespace
 
 void launch(const GroupedLaunch& l, const GroupedBuffers& b, cudaStream_t stream) {
   if (l.experts * l.out * l.in == 0) return;
-  dispatch_activation(l.from, [&]<class T>() {
-    if (l.to == l.from)
-      launch_typed<T, T>(l, b, stream);
-    else
-      launch_typed<T, float>(l, b, stream);
-  });
+  if (size_of(l.from) == 1) {
+    dispatch_codes(l.from, [&]<class A>() {
+      dispatch_codes(l.second, [&]<class B>() {
+        dispatch_activation(l.to, [&]<class Y>() { launch_typed<A, B, Y>(l, b, stream); });
+      });
+    });
+  } else {
+    dispatch_activation(l.from, [&]<class T>() {
+      if (l.to == l.from)
+        launch_typed<T, T, T>(l, b, stream);
+      else
+        launch_typed<T, T, float>(l, b, stream);
+    });
+  }
   check_launch("[grouped_product] launch");
 }
 

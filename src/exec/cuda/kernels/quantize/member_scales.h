@@ -16,7 +16,7 @@ void launch_member_scales(const ScaleRuleOfBox& rule, std::span<const MemberPoin
 
 // Codes [rows, columns] -> [columns, rows].
 struct TurnLaunch {
-  i64 rows = 1, columns = 1;
+  i64 rows = 1, columns = 1, layers = 1;  // of each matrix, and their number
 };
 void launch(const TurnLaunch& l, const u8* codes, u8* turned, cudaStream_t stream);
 

@@ -63,7 +63,8 @@ Kernel prepare(const CastShard& op, const KernelContext& context) {
 Kernel prepare(const TurnCodes& op, const KernelContext& context) {
   const Shape shape = context.in_shape(0);
   TurnLaunch l;
-  for (size_t d = 0; d < shape.size(); ++d) (int(d) < op.split ? l.rows : l.columns) *= shape[d];
+  for (int d = 0; d < int(shape.size()); ++d)
+    (d < op.kept ? l.layers : d < op.kept + op.split ? l.rows : l.columns) *= shape[size_t(d)];
   return {0, [l](const Args& a) { launch(l, a.in<u8>(0), a.out<u8>(0), a.stream); }};
 }
 

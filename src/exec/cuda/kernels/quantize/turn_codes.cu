@@ -25,6 +25,7 @@ __global__ void member_scales_kernel(ScaleRuleOfBox rule, const __grid_constant_
 __global__ void __launch_bounds__(TilePlace::kThreads) turn_tile_kernel(TurnLaunch l, const u8* codes, u8* out) {
   __shared__ __align__(16) u32 turned[TilePlace::kTile * 32];
   const TilePlace t(blockIdx.x, l.rows, l.columns);
+  codes += blockIdx.y * l.rows * l.columns, out += blockIdx.y * l.rows * l.columns;
   const u8* from = codes + (t.row + t.row_in_tile(0, 0)) * l.columns + t.column + t.column_in_tile();
 #pragma unroll
   for (int k = 0; k < t.kParts; ++k) {
@@ -50,6 +51,7 @@ __global__ void __launch_bounds__(TilePlace::kThreads) turn_tile_kernel(TurnLaun
 
 __global__ void turn_single_kernel(TurnLaunch l, const u8* codes, u8* out) {
   const i64 i = i64(blockIdx.x) * TilePlace::kThreads + threadIdx.x;
+  codes += blockIdx.y * l.rows * l.columns, out += blockIdx.y * l.rows * l.columns;
   if (i < l.rows * l.columns) out[i % l.columns * l.rows + i / l.columns] = codes[i];
 }
 
@@ -66,12 +68,14 @@ void launch_member_scales(const ScaleRuleOfBox& rule, std::span<const MemberPoin
 }
 
 void launch(const TurnLaunch& l, const u8* codes, u8* turned, cudaStream_t stream) {
-  if (l.rows * l.columns == 0) return;
+  if (l.layers * l.rows * l.columns == 0) return;
+  const unsigned layers(l.layers);
   if (l.rows % 16 == 0 && l.columns % 8 == 0)
-    turn_tile_kernel<<<unsigned(tiles_of(l.rows, l.columns)), TilePlace::kThreads, 0, stream>>>(l, codes, turned);
+    turn_tile_kernel<<<dim3(unsigned(tiles_of(l.rows, l.columns)), layers), TilePlace::kThreads, 0, stream>>>(l, codes,
+                                                                                                              turned);
   else
-    turn_single_kernel<<<blocks_for(l.rows * l.columns, TilePlace::kThreads), TilePlace::kThreads, 0, stream>>>(
-        l, codes, turned);
+    turn_single_kernel<<<dim3(blocks_for(l.rows * l.columns, TilePlace::kThreads), layers), TilePlace::kThreads, 0,
+                         stream>>>(l, codes, turned);
   check_launch("[turn_codes] launch");
 }
 
