@@ -1,4 +1,4 @@
-#!/ usr / bin / env python3
+#!/usr/bin/env python3
 """Compares predicted and measured step times and memory of fourteen layouts on two GPUs of one host.
 
     bench/gpu_layouts.py MEGALITH FOLDER [WORDS OF MPIRUN...]
@@ -38,10 +38,10 @@ LLAMA, QWEN, GPT3 = MODELS
 TWO = "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather"
 TP2 = "--tensor-model-parallel-size 2 --sequence-parallel"
 PP2 = "--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2"
-#Of each GPU in turn : a model, and the micro - batch of its two layers.Both GPUs calibrate the first one together.
+# Of each GPU in turn: a model, and the micro-batch of its two layers. Both GPUs calibrate the first one together.
 TOGETHER = (LLAMA, 2)
 ALONE = [[(LLAMA, 1), (QWEN, 1)], [(GPT3, 8)]]
-#Model, layout, GPUs, flags.
+# Model, layout, GPUs, flags.
 LAYOUTS = [
     (LLAMA, "one GPU, micro-batch 2", 1, "--micro-batch-size 2 --global-batch-size 4"),
     (LLAMA, "one GPU, recompute mlp", 1,
@@ -68,7 +68,8 @@ def run(words, **environment):
         raise RuntimeError(f"{' '.join(words)}: {done.stdout[-1500:]}{done.stderr[-1500:]}")
     return done.stdout + done.stderr
 
-#The milliseconds of a step, and the memory in MiB of the rank that uses most.
+
+# The milliseconds of a step, and the memory in MiB of the rank that uses most.
 def measured(megalith, mpirun, layout, gpu):
     model, _, gpus, flags = layout
     words = [megalith, "pretrain-gpt", *COMMON, *MODELS[model].split(), *flags.split(), "--device", "cuda"]
@@ -95,9 +96,7 @@ def main():
     megalith, folder = os.path.abspath(sys.argv[1]), sys.argv[2]
     mpirun = ["mpirun", "-n", "2", *sys.argv[3:]]
     name = "h200-sxm" if "H200" in run(["nvidia-smi", "-L"]) else "h100-sxm"
-    began, facts = time.time(), {
-model: f"{folder}/model{i}.yaml" for i, model in enumerate(MODELS)
-}
+    began, facts = time.time(), {model: f"{folder}/model{i}.yaml" for i, model in enumerate(MODELS)}
     transfers = f"{folder}/transfers.yaml"
 
     def calibrate(launcher, out, model, micro_batch, gpus):

@@ -24,7 +24,8 @@ double busbw(Transfer t, double bytes, int n, double seconds) { return wire_byte
 int times_of(i64 bytes) { return bytes >= 64 * kMiB ? 4 : 16; }
 
 // Ranks start a program at different times, and the first transfer waits for the last rank. So each transfer is timed
-// by the difference between a short and a longer program.
+// by the difference between a short and a longer program. Noise may make it too small. So it is at least half the
+// average.
 constexpr int kLonger = 4;
 double each_of(double brief, double longer, int times) {
   const double average = longer / (kLonger * times);

@@ -13,7 +13,9 @@ ExpertRoom expert_room(i64 tokens, i64 k, i64 experts, i64 ep, std::optional<dou
   if (!factor || out.worst == 0) return out;
   const double asked = std::ceil(*factor * double(tokens * k) / double(ep));
   if (asked >= double(out.worst)) return out;
-  out.rows = std::max(most, i64(asked));
+  // Kernels copy pieces of 16 bytes of transposed codes. A large buffer has whole pieces.
+  const i64 multiple = asked >= 256 ? 16 : 1;
+  out.rows = std::min(out.worst, std::max(most, (i64(asked) + multiple - 1) / multiple * multiple));
   const i64 each = out.rows / most;  // tokens that always fit
   out.parts = (tokens + each - 1) / each;
   return out;

@@ -55,8 +55,10 @@ Cost GroupedProduct::cost(Types ins, Types outs) const {
   const double rows = double(s.bound) * filled, w = double(s.experts * s.out * s.in);
   const bool adds = s.sums && accumulate;  // reads what it adds to
   const double weight_size = double(size_of(s.sums ? outs[0].dtype : ins[1].dtype)) * (adds ? 2 : 1);
-  const double row_size = double(size_of(ins[0].dtype));
-  return {2 * rows * double(s.out * s.in), rows * double(s.out + s.in) * row_size + w * weight_size};
+  // Of sums the rows of both operands, else those of x and y.
+  const double of_in = double(size_of(ins[s.sums ? 1 : 0].dtype));
+  const double of_out = double(size_of(s.sums ? ins[0].dtype : outs[0].dtype));
+  return {2 * rows * double(s.out * s.in), rows * (double(s.in) * of_in + double(s.out) * of_out) + w * weight_size};
 }
 
 GroupedShape grouped_shape(const GroupedProduct& op, Types ins) {

@@ -1,4 +1,4 @@
-// The backward repeats ops whose `repeats` is set (graph/builder.h, saved()), and casts of weights to codes. If the
+// The backward repeats ops whose `repeats` is set (graph/builder.h, saved()), casts to codes, and their amax. If the
 // forward has computed the same result from the same inputs, its result is kept and read instead. This is faster and
 // needs memory. The results are the same.
 #include "ops/quantize.h"

@@ -1,6 +1,7 @@
 #include "passes/quantize.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/rng.h"
@@ -84,9 +85,8 @@ class Quantizing {
     const Value x = input_of(forward);
     for (const int i : layer.gradient)
       if (const Node& n = g_.nodes[size_t(i)]; n.ins[1] == x) {
-        const std::optional<PlainProduct> plain = plain_product(n);
-        coded(layer, layer.grouped ? cleared(x, n.ins[2], plain->filled, forward) : x, Product::weight, Tensor::input,
-              forward);
+        coded(layer, layer.grouped ? cleared(x, n.ins[2], plain_product(n)->filled, forward) : x, Product::weight,
+              Tensor::input, forward);
       }
   }
 
@@ -111,10 +111,15 @@ class Quantizing {
   }
   // Experts' rows with zeros behind the last one, so that the amax and the counts are of rows that exist.
   Value cleared(Value rows, Value ends, double filled, int at) {
-    const Phase phase = g_.nodes[size_t(at)].phase;
-    for (const Phase made : {Phase::forward, phase})
-      if (const auto it = cleared_.find({rows, made}); it != cleared_.end()) return it->second;
-    return cleared_[{rows, phase}] = add(ClearRows{filled}, {rows, ends}, at).at(0);
+    Value& out = cleared_[rows];
+    if (!out) out = add(ClearRows{filled}, {rows, ends}, at).at(0), filled_[out] = filled;
+    return out;
+  }
+
+  // The values that a rank casts; of experts' rows their average number.
+  i64 elements_of(Value x) const {
+    const double filled = filled_.contains(x) ? filled_.at(x) : 1;
+    return std::llround(filled * double(local_type(g_.mesh, g_.type(x)).elements()));
   }
 
   // The operand of a product before the rewrite.
@@ -127,7 +132,8 @@ class Quantizing {
       const Coded out = made(layer, v, product, t, at);
       const int slot = slots_.at(&layer) + int(t);
       if (config_.is_delayed()) seen_[slot].insert(out.amax);
-      const bool again = t == Tensor::weight && g_.nodes[size_t(at)].phase == Phase::backward;
+      // The forward has cast weights before, and rows of experts that the backward computes again.
+      const bool again = t != Tensor::gradient && g_.nodes[size_t(at)].phase == Phase::backward;
       if (out.counts && !again) counted_[slot][out.counts] = out.elements;
       return out;
     } catch (const Error& e) {
@@ -162,12 +168,8 @@ class Quantizing {
     op.counts = spec_.counts && trains_ && !(t == Tensor::weight && config_.gather_codes);
     const std::vector<Value> outs = add(op, ins, at);
     if (gives_amax) seen = amax_.try_emplace(x, outs[2]).first->second;
-    return made_[key] = {outs[0],
-                         outs[1],
-                         coding,
-                         seen,
-                         op.counts ? outs[size_t(op.counts_at())] : Value{},
-                         local_type(g_.mesh, g_.type(x)).elements()};
+    return made_[key] = {outs[0],       outs[1], coding, seen, op.counts ? outs[size_t(op.counts_at())] : Value{},
+                         elements_of(x)};
   }
 
   // Whether a rank has the full tensor. Then the cast by a kept scale returns the amax of its input.
@@ -279,8 +281,9 @@ class Quantizing {
   const QuantizeConfig& config_;
   std::map<Key, Coded> made_;
   std::map<Value, Value> amax_;
-  std::map<int, Value> inputs_;  // by product
-  std::map<std::pair<Value, Phase>, Value> cleared_;
+  std::map<int, Value> inputs_;     // by product
+  std::map<Value, Value> cleared_;  // by rows
+  std::map<Value, double> filled_;  // of cleared rows, the average filled fraction
   InsertedNodes inserted_{g_};
   std::map<const LinearLayer*, Value> states_;   // leaves of delayed scaling
   std::map<const LinearLayer*, int> slots_;      // slot of x; the slots of w and dy follow

@@ -4,6 +4,7 @@
 // If both operands have a scale for each block of a sequence's tokens, those tokens become consecutive:
 // "fbs,hbs->fh". Each Quantize then writes only the orders that have readers.
 #include <algorithm>
+#include <tuple>
 
 #include "graph/relayout_op.h"
 #include "ops/einsum.h"

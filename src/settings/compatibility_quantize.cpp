@@ -65,8 +65,9 @@ std::string one_scale_for_experts(const Options& o) {
   const QuantizeConfig& c = o.quantize;
   if (!c.on() || o.model.moe.num_experts == 0) return {};
   if (in_fp8(o) && (c.recipe == Recipe::delayed || c.recipe == Recipe::tensorwise)) return {};
-  return fmt::format("{} {} is not built for --num-experts {}: give --fp8-recipe delayed or tensorwise",
-                     in_fp8(o) ? "--fp8-recipe" : "--fp4-recipe", name_of_recipe(c), o.model.moe.num_experts);
+  return fmt::format("{} {} is not built for --num-experts {}: give {}--fp8-recipe delayed or tensorwise",
+                     in_fp8(o) ? "--fp8-recipe" : "--fp4-recipe", name_of_recipe(c), o.model.moe.num_experts,
+                     in_fp8(o) ? "" : "--fp8-format hybrid in place of --fp4-format, with ");
 }
 
 std::string groups_for_all(const Options& o) {

@@ -7,8 +7,8 @@ namespace megalith {
 void list_fields(QuantizeConfig& c, config::FieldList& f) {
   f.group("fp8 and fp4");
   f.add("fp8-format", c.format, {"none", "hybrid", "e4m3", "e5m2"},
-        "Products of linear layers in fp8: inputs and weights in e4m3, gradients in e5m2 (hybrid) or e4m3. Experts, "
-        "embedding, head, router and attention stay in bf16.");
+        "Products of linear layers in fp8: inputs and weights in e4m3, gradients in e5m2 (hybrid) or e4m3. Embedding, "
+        "head, router and core attention stay in bf16. Experts need the recipe delayed or tensorwise.");
   f.add("fp8-recipe", c.recipe, {"delayed", "tensorwise", "blockwise", "mxfp8", "custom"},
         "Values with one scale: a tensor (delayed: from past steps; tensorwise: from itself), blocks of 128, "
         "or blocks of 32 (mxfp8).");

@@ -1,5 +1,5 @@
-// Products of experts' codes against f64 sums of what the codes stand for. Sizes and experts' rows are as in
-// grouped_product_test.cpp: some suit the tensor cores' kernel (multiples of 16), others do not.
+// Products of experts' codes against f64 sums of what the codes stand for. Some sizes suit the tensor cores' kernel
+// (multiples of 16), others do not.
 #include <cmath>
 
 #include "ops/clear_rows.h"
@@ -15,17 +15,27 @@ namespace {
 struct Sizes {
   i64 out, in;
 };
-constexpr Sizes kSizes[] = {{32, 80}, {20, 70}, {272, 144}};
-
+// Of 352 tokens 200 choose expert 1, one chooses expert 3. No token chooses the experts 0, 2 and 5. Some choose none.
 i64 uneven(i64 token, i64, i64, i64) { return token < 200 ? 1 : token == 200 ? 3 : token < 330 ? 4 : -1; }
 i64 last_alone(i64, i64, i64, i64 experts) { return experts - 1; }
+i64 one_then_all(i64 token, i64, i64, i64) { return token > 0; }
+i64 in_turn(i64 token, i64, i64, i64 experts) { return token * experts / 320; }
 
-std::vector<Dispatch> all_dispatches() {
-  std::vector<Dispatch> out;
-  out.emplace_back(Case{"uneven", 176, 2, 1, 6, 1, 0, uneven});
-  out.emplace_back(Case{"last_alone", 202, 1, 1, 3, 1, 0, last_alone});
-  out.emplace_back(Case{"any", 160, 1, 3, 4});
-  out.emplace_back(Case{"second_half", 160, 1, 3, 4, 2, 1});
+// Routings, each with sizes of experts. The third and fourth sum over more than the kernel's ring of stages, along a
+// row and over rows. The fifth has more tiles than a GPU takes at once.
+struct Routed {
+  Dispatch d;
+  std::vector<Sizes> sizes;
+};
+std::vector<Routed> all_routed() {
+  const std::vector<Sizes> few = {{32, 80}, {20, 70}};
+  std::vector<Routed> out;
+  out.push_back({Dispatch(Case{"uneven", 176, 2, 1, 6, 1, 0, uneven}), {{32, 80}, {20, 70}, {272, 144}}});
+  out.push_back({Dispatch(Case{"last_alone", 202, 1, 1, 3, 1, 0, last_alone}), few});
+  out.push_back({Dispatch(Case{"any", 160, 1, 3, 4}), {{32, 1040}}});
+  out.push_back({Dispatch(Case{"one_then_all", 1056, 1, 1, 2, 1, 0, one_then_all}), {{32, 80}}});
+  out.push_back({Dispatch(Case{"in_turn", 320, 1, 1, 64, 1, 0, in_turn}), {{272, 16}}});
+  out.push_back({Dispatch(Case{"second_half", 160, 1, 3, 4, 2, 1}), few});
   return out;
 }
 
@@ -86,8 +96,8 @@ void expect_all(const Array& got, const std::vector<Sum>& want, const Array* bef
 // Calls f(dispatch, sizes, format of the first operand, turned) for all.
 template <class F>
 void for_all(F&& f) {
-  for (const Dispatch& d : all_dispatches())
-    for (const Sizes& z : kSizes)
+  for (const auto& [d, sizes] : all_routed())
+    for (const Sizes& z : sizes)
       for (const CodeFormat format : {CodeFormat::e4m3, CodeFormat::e5m2})
         for (const bool turned : {false, true}) f(d, z, format, turned);
 }
@@ -155,7 +165,7 @@ TEST(QuantizedGroupedProduct, SumsUpRows) {
 }
 
 TEST(ClearRows, ClearsRowsBehindTheLastOne) {
-  for (const Dispatch& d : all_dispatches())
+  for (const auto& [d, sizes] : all_routed())
     for (const i64 width : {1, 24}) {
       const Array x = d.rows_of(DType::bf16, {width}, 3);
       const Array got = run_checked(ClearRows{}, {x, d.ends}, d.place)[0];

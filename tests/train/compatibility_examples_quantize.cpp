@@ -47,6 +47,10 @@ Examples examples_of_quantize() {
       {"fp8 of experts has one scale for each tensor",
        {"--fp8-format e4m3 --fp8-recipe blockwise --num-experts 4",
         "--fp8-recipe blockwise is not built for --num-experts 4: give --fp8-recipe delayed or tensorwise"}},
+      {"fp8 of experts has one scale for each tensor",
+       {"--fp4-format e2m1 --num-experts 4",
+        "--fp4-recipe nvfp4 is not built for --num-experts 4: give --fp8-format hybrid in place of --fp4-format, with "
+        "--fp8-recipe delayed or tensorwise"}},
       {"fp8-param-gather comes with a layout that supports it",
        {"--fp8-format hybrid --bf16 --use-distributed-optimizer --fp8-param-gather --num-experts 4",
         "--fp8-param-gather is not built for --num-experts: leave it out"}},

@@ -12,7 +12,8 @@ GroupedShape grouped_shape(const QuantizedGroupedProduct& op, const LocalNode& n
 // gradients are f32. Only they may have an accumulator.
 bool grouped_fits(const GroupedProduct& op, const LocalNode& node);
 
-// The same for products/grouped_codes.cu: fp8 codes whose summed dims are last, with rows of whole 16-byte pieces.
+// The same for products/grouped_codes_hopper.cu: fp8 codes whose summed dims are last, with rows of whole 16-byte
+// pieces.
 bool grouped_fits(const QuantizedGroupedProduct& op, const LocalNode& node);
 
 // The number of multiprocessors for such a product: all. Weight gradients take fewer if ranks share experts. They

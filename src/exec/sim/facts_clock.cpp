@@ -119,8 +119,8 @@ double FactsClock::without_facts(const KernelKind& kind) const {
   if (kind.table == KernelKind::Table::memory) return moving(kind.work);
   const auto peak = facts_.peak_tflops.find("bf16");
   constexpr double kOfCodes = 2;  // tensor cores process twice as many numbers of half the bits
-  const double tflops =
-      (peak == facts_.peak_tflops.end() ? 100 : peak->second) * (kind.form.starts_with("f8") ? kOfCodes : 1);
+  const double tflops = (peak == facts_.peak_tflops.end() ? 100 : peak->second) *
+                        (kind.form.find("f8_") != std::string::npos ? kOfCodes : 1);
   return kind.work / (tflops * 1e12 * kShareOfPeak);
 }
 

@@ -28,7 +28,8 @@ Took RatesClock::seconds(const Plan& plan, const Program& p, const Instruction& 
   Took t;
   if (over_the_bus(in.op)) return {hw_.launch_seconds, c.bytes / hw_.host_bytes, c.bytes};
   const bool matrix = in.op.name() == "einsum" || in.op.name() == "quantized_product" ||
-                      in.op.name() == "grouped_product" || in.op.name().starts_with("attention");
+                      in.op.name() == "grouped_product" || in.op.name() == "quantized_grouped_product" ||
+                      in.op.name().starts_with("attention");
   const double rate = matrix ? hw_.gemm_flops : hw_.vector_flops;
   t.work = std::max(c.flops / rate, c.bytes / hw_.memory_bytes) + hw_.launch_seconds;
   if (const auto* r = in.op.get_if<Relayout>()) t.wire_bytes = wire_bytes(r->transfer, largest, plan.mesh.n(r->axes));

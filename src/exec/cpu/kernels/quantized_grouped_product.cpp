@@ -1,5 +1,5 @@
-// Kernel of QuantizedGroupedProduct. It decodes both operands into the workspace, in f32, then runs GroupedProduct's
-// kernel. Before that it transposes transposed codes back, so the sums are bitwise the same.
+// Kernel of QuantizedGroupedProduct. It transposes turned codes back, so that sums are bitwise the same. It decodes
+// both operands into the workspace, in f32. Then it runs GroupedProduct's kernel.
 #include "ops/quantized_grouped_product.h"
 
 #include <array>

@@ -71,7 +71,7 @@ __device__ inline void tile_is_read(Shared<Z>& at) {
 }
 
 // The copy engine loads codes along columns from multiples of 16 bytes on. So an expert's first stage may begin with
-// this many columns of the expert before it.
+// this many columns of experts before it.
 __device__ inline int columns_before(const Tile& t) { return t.begin % 16; }
 
 // The number of stages of a tile.

@@ -1,5 +1,6 @@
 // Grouped products of fp8 codes on Hopper. The blocks are as in grouped_hopper.cu.
 #include "exec/cuda/hopper/tensor_map.h"
+#include "exec/cuda/kernels/experts/code_types.cuh"
 #include "exec/cuda/products/grouped_code_sums.cuh"
 #include "exec/cuda/products/grouped_hopper.h"
 #include "exec/cuda/products/grouped_load.cuh"
@@ -63,14 +64,6 @@ Launch launch_of(const GroupedLaunch& l, const GroupedBuffers& x, int* ticket) {
           ticket,
           x.a_scale,
           x.b_scale};
-}
-
-template <class F>
-void dispatch_codes(DType t, F&& f) {
-  if (t == DType::f8_e5m2)
-    f.template operator()<__nv_fp8_e5m2>();
-  else
-    f.template operator()<__nv_fp8_e4m3>();
 }
 
 }  // namespace

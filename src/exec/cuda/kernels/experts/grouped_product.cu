@@ -2,8 +2,7 @@
 // tiles. A block finds its expert from the ends of the experts' rows.
 #include "exec/cuda/kernels/experts/grouped_product.h"
 
-#include <cuda_fp8.h>
-
+#include "exec/cuda/kernels/experts/code_types.cuh"
 #include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
@@ -107,14 +106,6 @@ void launch_typed(const GroupedLaunch& l, const GroupedBuffers& b, cudaStream_t 
     const dim3 grid(blocks_for(l.out, kTile), unsigned(blocks_for(l.bound, kTile) + l.experts));
     rows_kernel<A, B, Y><<<grid, kThreads, 0, stream>>>(l, b);
   }
-}
-
-template <class F>
-void dispatch_codes(DType t, F&& f) {
-  if (t == DType::f8_e5m2)
-    f.template operator()<__nv_fp8_e5m2>();
-  else
-    f.template operator()<__nv_fp8_e4m3>();
 }
 
 }  // namespace
