@@ -10,12 +10,12 @@ class Evaluations : public Workshop {
  protected:
   // Trains one step and returns the checkpoint directory. `more`: further flags.
   std::string trained(const std::string& more = "") {
-    must(pretrain("--train-iters 1 --split 80,20,0 --save-interval 1 --save " + *this / "ck " + more));
+    must(pretrain("--train-iters 1 --split 95,5,0 --save-interval 1 --save " + *this / "ck " + more));
     return *this / "ck";
   }
-  // The loss that `evaluate` prints for the whole validation set of 20 percent.
+  // The loss that `evaluate` prints for the whole validation set of 5 percent.
   double whole(const std::string& ck) {
-    return last_number(must("evaluate --load " + ck + " --split 80,20,0 --data-path " + data()).out, "lm loss ");
+    return last_number(must("evaluate --load " + ck + " --split 95,5,0 --data-path " + data()).out, "lm loss ");
   }
   static int times(const std::string& text, const std::string& part) {
     int n = 0;
@@ -44,7 +44,7 @@ TEST_F(Evaluations, FullValidationReadsAllOfTheSet) {
   const double want = whole(ck);
   for (const char* batch : {"--micro-batch-size 2", "--micro-batch-size 3 --global-batch-size 6"}) {
     const Ran ran =
-        must("pretrain-gpt --skip-train --full-validation --eval-iters 0 --seq-length 32 --split 80,20,0 --load " + ck +
+        must("pretrain-gpt --skip-train --full-validation --eval-iters 0 --seq-length 32 --split 95,5,0 --load " + ck +
              " --data-path " + data() + " --no-progress " + batch);
     EXPECT_NEAR(last_number(ran.out, "lm loss value: "), want, 1e-5) << ran.out;
   }
@@ -53,7 +53,7 @@ TEST_F(Evaluations, FullValidationReadsAllOfTheSet) {
 // Each layout reads each sample once. The ranks print one line together.
 TEST_F(Evaluations, RunOnSeveralRanks) {
   const std::string ck = trained();
-  const std::string line = "evaluate --load " + ck + " --split 80,20,0 --data-path " + data();
+  const std::string line = "evaluate --load " + ck + " --split 95,5,0 --data-path " + data();
   const double want = whole(ck), first = last_number(must(line + " --eval-iters 4").out, "lm loss ");
   EXPECT_NE(want, first);
   for (const char* layout : {"", " --tensor-model-parallel-size 2 --sequence-parallel", " --context-parallel-size 2",
