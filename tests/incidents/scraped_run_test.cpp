@@ -99,15 +99,17 @@ class ScrapedRun : public Workshop {
 };
 
 // The test compares CPU time and waits of one thread, because other programs change the wall time of a step. The least
-// of many windows is compared, because a core is slower while its other hardware thread works.
+// of many windows is compared, because a core is slower while its other hardware thread works. Threads share malloc's
+// arenas, so an allocation of the training thread sometimes waits for a scrape's: 0.1 times a step of 7 ms, and never
+// with an arena for each thread. If each of the seven scrapes of such a step held it up, it would wait several times.
 TEST_F(ScrapedRun, ScrapesCostTheTrainingThreadNothing) {
-  constexpr size_t kWindows = 12, kMostWindows = 60;  // more where others use the cores
-  constexpr double kSeconds = 0.2, kSlack = 1.15;
+  constexpr size_t kWindows = 12, kMostWindows = 60;             // more where others use the cores
+  constexpr double kSeconds = 0.2, kSlack = 1.15, kWaits = 0.2;  // waits of a step
   std::vector<StepCost> quiet, scraped;
   i64 answers = 0, failures = 0;
   const auto holds = [&] {
     return least(scraped, &StepCost::cpu) < kSlack * least(quiet, &StepCost::cpu) &&
-           least(scraped, &StepCost::waits) < least(quiet, &StepCost::waits) + 0.05;
+           least(scraped, &StepCost::waits) < least(quiet, &StepCost::waits) + kWaits;
   };
   train([&] {
     while (quiet.size() < kWindows || (quiet.size() < kMostWindows && !holds())) {
@@ -121,7 +123,7 @@ TEST_F(ScrapedRun, ScrapesCostTheTrainingThreadNothing) {
   EXPECT_GT(answers, 0);
   EXPECT_EQ(failures, 0);
   EXPECT_LT(least(scraped, &StepCost::cpu), kSlack * least(quiet, &StepCost::cpu));
-  EXPECT_LT(least(scraped, &StepCost::waits), least(quiet, &StepCost::waits) + 0.05);
+  EXPECT_LT(least(scraped, &StepCost::waits), least(quiet, &StepCost::waits) + kWaits);
 }
 
 // Half of the scrapes of a second would need more than this if each left its text in memory.
