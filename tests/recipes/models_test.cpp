@@ -92,7 +92,7 @@ TEST(RecipeModels, HaveThePublishedNumberOfParameters) {
     EXPECT_NEAR(found / want, 1, 0.005) << name << ": " << found;
     ++held;
   }
-  EXPECT_GE(held, 39u);
+  EXPECT_GE(held, 70u);
 }
 
 }  // namespace
