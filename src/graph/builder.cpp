@@ -88,8 +88,10 @@ Value Builder::relayout(Value v, AxisSet axes, State to, Order order, int rotate
 Value Builder::move_into(Value v, AxisSet axes, State to, Value leaf, int lane, bool first_only) {
   const RelayoutPlan p = plan_of(v, axes, to, Order::block);
   Relayout op = op_of(p, axes, to, Order::block);
-  op.lane = lane, op.into = true, op.first_only = first_only;
-  return add1(op, {v, leaf});
+  op.lane = lane, op.into = true;
+  const Value out = add1(op, {v, leaf});
+  g_.nodes.back().first_only = first_only;
+  return out;
 }
 
 Value Builder::begin_relayout(Value v, AxisSet axes, State to, int lane, Order order, int rotated) {
@@ -99,11 +101,15 @@ Value Builder::begin_relayout(Value v, AxisSet axes, State to, int lane, Order o
 }
 
 Value Builder::wait(Value moved) {
-  const auto* r = g_.nodes[g_.info(moved).node].op.get_if<Relayout>();
+  const Node& begun = g_.nodes[g_.info(moved).node];
+  const auto* r = begun.op.get_if<Relayout>();
   if (!r || r->lane == 0) return moved;
   std::vector<Value> ins = {moved};
-  if (!r->in_place) ins.push_back(g_.nodes[g_.info(moved).node].ins[0]);
-  return add1(Wait{r->first_only}, ins);
+  if (!r->in_place) ins.push_back(begun.ins[0]);
+  const bool first_only = begun.first_only;
+  const Value out = add1(Wait{}, ins);
+  g_.nodes.back().first_only = first_only;
+  return out;
 }
 
 Value Builder::reduce_in_place(Value leaf, AxisSet axes, int lane) {

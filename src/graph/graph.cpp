@@ -12,8 +12,8 @@ std::string_view name_of(Phase p) {
 }
 
 std::string_view name_of(Role r) {
-  constexpr std::string_view names[] = {"activation", "input", "parameter", "main parameter",  "gradient",
-                                        "optimizer",  "cache", "scalar",    "kept activations"};
+  constexpr std::string_view names[] = {"activation", "input", "parameter", "main parameter",   "gradient",
+                                        "optimizer",  "cache", "scalar",    "kept activations", "computed once a step"};
   return names[int(r)];
 }
 
@@ -45,7 +45,8 @@ std::string print(const Graph& g, const Node& n) {
   for (Value v : n.outs)
     outs += fmt::format("{}{} {}", outs.empty() ? "" : ", ", label(g, v), to_string(g.type(v), used));
   for (Value v : n.ins) ins += fmt::format("{}{}", ins.empty() ? "" : ", ", label(g, v));
-  return fmt::format("{} = {}({})   # {} {}", outs, n.op.print(used), ins, name_of(n.phase), to_string(n.origin));
+  return fmt::format("{} = {}({})   # {}{} {}", outs, n.op.print(used), ins, name_of(n.phase),
+                     n.first_only ? ", first micro-batch" : "", to_string(n.origin));
 }
 
 std::string print(const Graph& g) {
@@ -76,6 +77,9 @@ static void verify_node(const Graph& g, const Node& n, Past& past, int index) {
     if (g.info(v).node >= 0 && !defined[size_t(v.id)]) fail("reads {} before it is computed", label(g, v));
     if (!moved_into.empty() && moved_into.count(g.info(v).bucket.bucket))
       fail("reads {} while its bucket is being written", label(g, v));
+    const int by = g.info(v).node;
+    if (n.first_only && by >= 0 && !g.nodes[size_t(by)].first_only)
+      fail("runs in a step's first micro-batch only, but reads {}, which each one computes", label(g, v));
   }
   const std::vector<Type> types = n.op.infer(infer_args(g, n.ins, n.phase));
   check(types.size() == n.outs.size(), "has {} results, its op gives {}", n.outs.size(), types.size());

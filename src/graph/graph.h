@@ -15,7 +15,7 @@ enum class Phase : u8 { forward, backward, update, weights };
 std::string_view name_of(Phase p);
 
 // The purpose of a value; the memory plan sums bytes by it.
-enum class Role : u8 { activation, input, parameter, main_parameter, gradient, optimizer, cache, scalar, kept };
+enum class Role : u8 { activation, input, parameter, main_parameter, gradient, optimizer, cache, scalar, kept, once };
 std::string_view name_of(Role r);
 
 // A named part of a leaf: leaves in which several parameters are packed keep each one's name.
@@ -48,6 +48,7 @@ struct Node {
   Phase phase;
   Origin origin = {};
   bool repeats = false;  // the backward recomputes its results from its inputs instead of keeping them (Builder::saved)
+  bool first_only = false;  // runs in a step's first micro-batch only; the others read its results
 };
 
 struct Graph {

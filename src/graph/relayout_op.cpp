@@ -32,12 +32,6 @@ std::vector<int> Relayout::group(const Mesh& mesh, const Coord& coord) const {
   return out;
 }
 
-bool is_carried_out(const AnyOp& op, bool first) {
-  if (const auto* r = op.get_if<Relayout>()) return first || !r->first_only;
-  if (const auto* w = op.get_if<Wait>()) return first || !w->first_only;
-  return true;
-}
-
 std::vector<Type> StageTerm::infer(const InferArgs& a) const {
   Type t = a.ins.at(0);
   for (Axis a : groups::pipeline)

@@ -16,7 +16,6 @@ struct Relayout {  // x -> x, in another layout
   int lane = 0;
   bool in_place = false;         // a reduction of a leaf that nobody reads afterwards: the result is in its memory
   bool into = false;             // (x, leaf): the result becomes the leaf's value
-  bool first_only = false;       // carried out in a step's first micro-batch; nothing happens in the others
   std::vector<int> stages = {};  // over pp: between these stages only; none: all
   int from_rotated = 0, rotated = 0;
 
@@ -25,7 +24,6 @@ struct Relayout {  // x -> x, in another layout
     if (lane) v("lane", lane);
     if (in_place) v("in_place", true);
     if (into) v("into", true);
-    if (first_only) v("first_only", true);
     if (!stages.empty()) v("stages", fmt::format("{}", fmt::join(stages, " ")));
     if (rotated || from_rotated) v("rotated", fmt::format("{} to {}", from_rotated, rotated));
     if (order == Order::zigzag || from_order == Order::zigzag) v("zigzag", order == Order::zigzag ? "to" : "from");
@@ -42,18 +40,12 @@ struct Relayout {  // x -> x, in another layout
 // (Without x if the result is in x's memory.) If y is a leaf, another program started the transfer into it.
 struct Wait {
   static constexpr std::string_view name = "wait";
-  bool first_only = false;  // as the relayout's
-  void fields(auto&& v) const {
-    if (first_only) v("first_only", true);
-  }
+  void fields(auto&&) const {}
   std::vector<Type> infer(const InferArgs& a) const { return {a.ins.at(0)}; }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types, Types) const { return {}; }
   std::vector<Alias> aliases() const { return {{.out = 0, .in = 0, .view = true}}; }
 };
-
-// Whether a run of the op's program carries it out. `first`: it is a step's first micro-batch.
-bool is_carried_out(const AnyOp& op, bool first);
 
 // A value that differs between pipeline stages, as a term of the sum over stages. Its type cannot express this.
 struct StageTerm {

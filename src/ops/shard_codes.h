@@ -8,7 +8,6 @@
 //                with `quotient`. With `kept` the scale of the state is used if there is one, and the op also writes
 //                the members' amax.
 //   turn_codes   codes -> their transpose, as Quantize gives it; of experts' weights, with `kept` 1, each expert's
-// The first two run only in a step's first micro-batch, when weights are new.
 #pragma once
 #include "ops/quantize.h"
 

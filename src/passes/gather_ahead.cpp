@@ -14,7 +14,7 @@ namespace {
 // Nodes that begin or end a gather of weights for the first micro-batch.
 bool of_gather(const Node& n) {
   const auto* r = n.op.get_if<Relayout>();
-  return !is_carried_out(n.op, false) && (!r || r->into);
+  return n.first_only && (n.op.get_if<Wait>() || (r && r->into));
 }
 bool ends(const Node& n) { return of_gather(n) && n.op.get_if<Wait>(); }
 

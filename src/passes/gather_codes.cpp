@@ -36,6 +36,7 @@ class Gathering {
     b_.set_phase(Phase::forward), b_.set_module("weights");
     const Value amax = reduced_amax();
     for (size_t i = 0; i < buckets_.size(); ++i) cast_and_gather(i, amax);
+    for (size_t i = body; i < g_.nodes.size(); ++i) g_.nodes[i].first_only = true;
     replace_uses(g_, by_);
     std::vector<Node> nodes(g_.nodes.begin() + i64(body), g_.nodes.end());
     for (size_t i = 0; i < body; ++i)
@@ -119,7 +120,7 @@ class Gathering {
     if (axes.empty()) return local;
     const RelayoutPlan plan = relayout_plan(g_.mesh, type.shape, type.layout, axes, kSame);
     Relayout move{.axes = axes, .from = plan.from, .to = kSame};
-    move.from_order = plan.from_order, move.transfer = plan.transfer, move.first_only = true;
+    move.from_order = plan.from_order, move.transfer = plan.transfer;
     return b_.add1(move, {local});
   }
 
@@ -150,8 +151,7 @@ class Gathering {
         for (const Value v : w.amaxes) by_[v] = outs[1 + members.size() + i];
     }
     place_members(b_, {buckets_[bucket]}, parameters_);
-    b_.wait(
-        b_.move_into(outs[0], buckets_[bucket].reduced, kCopy, weights_leaf(b_, buckets_[bucket]), kWeightLane, true));
+    b_.wait(b_.move_into(outs[0], buckets_[bucket].reduced, kCopy, weights_leaf(b_, buckets_[bucket]), kWeightLane));
   }
 
   Graph& g_;

@@ -8,8 +8,8 @@ namespace megalith {
 
 // Runs after the pass quantize. If a coded bucket has members in this graph, its weights become leaves of codes.
 // Readers of the casts read these leaves. At the beginning are: the amax of all members, reduced over ranks in one
-// vector; the casts of the ranks' parts; the gathers. The pass gather-ahead moves the Waits. Error if another node
-// reads values of such a weight.
+// vector; the casts of the ranks' parts; the gathers. They run in a step's first micro-batch, when weights are new. The
+// pass gather-ahead moves the Waits. Error if another node reads values of such a weight.
 bool gather_codes(Graph& g, const std::vector<Bucket>& buckets, const std::vector<Parameter>& parameters);
 
 }  // namespace megalith

@@ -34,6 +34,7 @@ std::vector<Pass> standard_passes(bool ring = false);
 bool erase_unit_axes(Graph& g);  // axes of one rank leave the types; relayouts over them vanish
 bool ring(Graph& g);             // attention's keys and values go round the context-parallel ranks, not gathered
 bool keep_repeated(Graph& g);    // the backward keeps results of ops with `repeats`, and does not recompute them
+bool cast_once(Graph& g);        // weights are cast to codes in a step's first micro-batch only
 bool transpose_codes(Graph& g);  // products of codes sum over last dims
 bool fuse_accumulate(Graph& g);  // a gradient's producer adds straight into the accumulator
 bool fuse_bias(Graph& g);        // a bias is added by the product before it
@@ -56,7 +57,7 @@ int rematerialized_output(const AnyOp& op);
 // Excluded, as the user chooses them: overlap of tensor-parallel transfers with products, and of expert dispatch with
 // the shared expert. Also the all-gathers of new weights during the forward (passes/gather_ahead.h), which must run
 // last as they depend on the order. overlap_dispatch runs after overlap_experts, for every step in which ranks share
-// experts.
+// experts. cast_once runs after the passes that repeat casts or add their transposes.
 bool overlap_tensor(Graph& g);
 bool overlap_experts(Graph& g);
 bool overlap_dispatch(Graph& g);  // expert dispatch and combine overlap all independent work

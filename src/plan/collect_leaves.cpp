@@ -21,18 +21,30 @@ Value memory_of(const Graph& g, Value v) {
   return v;
 }
 
+// The results of nodes that run in a step's first micro-batch only, and are read in the others.
+static void keep_once(const std::string& program, const Graph& g, Kept& kept) {
+  for (const Node& n : g.nodes)
+    for (Value in : n.ins) {
+      const Value v = memory_of(g, in);
+      const int by = g.info(v).node;
+      if (n.first_only || by < 0 || !g.nodes[size_t(by)].first_only) continue;
+      kept.emplace(std::pair(&g, v), KeptLeaf{fmt::format("once {} {}", program, v.id), Role::once});
+    }
+}
+
 Kept find_kept(const std::vector<ProgramSpec>& programs) {
   Kept kept;
   for (const ProgramSpec& reader : programs) {
     const Graph& g = *reader.graph;
-    for (const std::string& name : reader.sent) kept[{&g, memory_of(g, g.outputs.at(name))}] = name;
+    keep_once(reader.name, g, kept);
+    for (const std::string& name : reader.sent) kept[{&g, memory_of(g, g.outputs.at(name))}] = {name};
     std::vector<bool> defined(g.values.size());
     for (const Node& n : g.nodes) {
       if (!runs(reader, n)) continue;
       for (Value in : n.ins) {
         const Value v = memory_of(g, in);
         if (g.info(v).node < 0 || defined[size_t(v.id)]) continue;
-        kept.emplace(std::pair(&g, v), fmt::format("kept {} {}", reader.name, v.id));
+        kept.emplace(std::pair(&g, v), KeptLeaf{fmt::format("kept {} {}", reader.name, v.id)});
       }
       for (Value v : n.outs) defined[size_t(v.id)] = true;
     }
@@ -88,13 +100,14 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const 
     }
   // Ordered by name, because the order of pointers differs from rank to rank.
   std::map<std::string, std::pair<const Graph*, Value>> by_name;
-  for (const auto& [value, name] : kept) by_name[name] = value;
+  for (const auto& [value, leaf] : kept) by_name[leaf.name] = value;
   for (const auto& [name, value] : by_name) {
     const auto& [g, v] = value;
+    const Role role = kept.at(value).role;
     int slots = 1;
     for (const ProgramSpec& spec : programs)
-      if (spec.graph == g) slots = std::max(slots, spec.slots);
-    plan.leaves.push_back({name, g->type(v), Role::kept, local_bytes(g->mesh, g->type(v)), 0, slots});
+      if (spec.graph == g && has_slots(role)) slots = std::max(slots, spec.slots);
+    plan.leaves.push_back({name, g->type(v), role, local_bytes(g->mesh, g->type(v)), 0, slots});
   }
   for (const ProgramSpec& spec : programs)
     for (const auto& [result, node] : left_open(spec))

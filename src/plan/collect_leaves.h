@@ -12,8 +12,12 @@ namespace megalith {
 
 using WorkspaceOf = std::function<i64(const Graph&, const Node&)>;
 
-// Values in leaves of their own, because another program or another rank reads them.
-using Kept = std::map<std::pair<const Graph*, Value>, std::string>;
+// A leaf of a value that another program, another rank or a later micro-batch reads.
+struct KeptLeaf {
+  std::string name;
+  Role role = Role::kept;  // once: of a step's first micro-batch, for the others
+};
+using Kept = std::map<std::pair<const Graph*, Value>, KeptLeaf>;
 Kept find_kept(const std::vector<ProgramSpec>& programs);
 
 // The value whose memory v shares, through in-place ops and views.

@@ -47,7 +47,7 @@ class ProgramPlanner {
     const ValueInfo& info = g_.info(v);
     Buffer b{info.type, local_bytes(g_.mesh, info.type)};
     if (info.node < 0) b.leaf = leaf_index_.at(info.name);
-    if (const auto kept = kept_.find({&g_, v}); kept != kept_.end()) b.leaf = leaf_index_.at(kept->second);
+    if (const auto kept = kept_.find({&g_, v}); kept != kept_.end()) b.leaf = leaf_index_.at(kept->second.name);
     program_.buffers.push_back(std::move(b));
     slot_.push_back(-1);
     return index_[size_t(v.id)] = int(program_.buffers.size()) - 1;
@@ -57,6 +57,7 @@ class ProgramPlanner {
     std::vector<bool> defined(g_.values.size());
     for (const Node* n : nodes_) {
       Instruction in{n->op, {}, {}, n->phase, n->origin};
+      in.first_only = n->first_only;
       in.workspace_bytes = align_up(workspace_(g_, *n));
       if (n->op.lane()) {
         const auto kept = leaf_index_.find(kept_workspace(program_.name, n->outs[0]));
@@ -79,7 +80,7 @@ class ProgramPlanner {
   int carried_leaf(Value v) {
     const Value root = memory_of(g_, v);
     if (g_.info(root).node < 0) return leaf_index_.at(g_.info(root).name);
-    return leaf_index_.at(kept_.at({&g_, root}));
+    return leaf_index_.at(kept_.at({&g_, root}).name);
   }
 
   void find_lifetimes() {

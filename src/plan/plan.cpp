@@ -75,7 +75,8 @@ std::string print(const Plan& plan) {
       for (int b : in.ins) ins += fmt::format("{}b{}", ins.empty() ? "" : ", ", b);
       out += fmt::format("{:>5}  {} = {}({})", i, outs, in.op.print(used), ins);
       if (in.workspace_bytes) out += fmt::format(" workspace {} @{}", in.workspace_bytes, in.workspace);
-      out += fmt::format("   # {} {}\n", name_of(in.phase), to_string(in.origin));
+      out += fmt::format("   # {}{} {}\n", name_of(in.phase), in.first_only ? ", first micro-batch" : "",
+                         to_string(in.origin));
     }
   }
   return out;
@@ -87,7 +88,7 @@ std::string memory_table(const Plan& p) {
     out += fmt::format("  {:<28} {:>16} bytes  {:>10.1f} MiB\n", what, bytes, double(bytes) / (1 << 20));
   };
   for (Role r : {Role::input, Role::parameter, Role::main_parameter, Role::gradient, Role::optimizer, Role::cache,
-                 Role::scalar, Role::kept})
+                 Role::scalar, Role::kept, Role::once})
     if (p.bytes(r)) row(name_of(r), p.bytes(r));
   for (const Program& program : p.programs) row("activations, " + program.name, program.activation_bytes);
   row("arena", p.arena_bytes);

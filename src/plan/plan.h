@@ -15,8 +15,8 @@ constexpr i64 kAlignment = 256;  // bytes; GPU libraries require it of every buf
 constexpr i64 align_up(i64 bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // State that lives from run to run: parameters, gradients, optimizer state, inputs, scalars, and the values that a
-// pipeline stage keeps for the backward. Offsets are bytes in the arena. A leaf on the host has its offset in the
-// host's arena.
+// pipeline stage keeps for the backward. Also what a step's first micro-batch computes for the others. Offsets are
+// bytes in the arena. A leaf on the host has its offset in the host's arena.
 struct Leaf {
   std::string name;
   Type type;  // logical
@@ -41,6 +41,7 @@ struct Instruction {
   Phase phase;
   Origin origin = {};
   i64 workspace = 0, workspace_bytes = 0;  // offset in the arena, size
+  bool first_only = false;                 // runs in a step's first micro-batch only
 };
 
 struct Program {
@@ -78,7 +79,7 @@ void verify(const Plan& p);               // live buffers do not overlap, all ar
 Cost cost_of(const Plan& plan, const Program& program, const Instruction& in);
 
 // One program to plan: the nodes of `graph` whose phase is in `phases`. Values that another program of the graph reads
-// are kept in leaves named "kept PROGRAM NUMBER".
+// are kept in leaves named "kept PROGRAM NUMBER". Those of first_only nodes are named "once PROGRAM NUMBER".
 struct ProgramSpec {
   std::string name;
   const Graph* graph;

@@ -74,6 +74,9 @@ static std::string quantize_lines(const Options& o, const PlannedStep& step) {
   std::string out = fmt::format("  {}: {} products of {} linear layers read codes\n", name_of_recipe(o.quantize),
                                 q.products, q.layers);
   if (!q.others.empty()) out += fmt::format("  not quantized: {}\n", fmt::join(q.others, ", "));
+  if (step.casts_again) out += "  weights are cast in each micro-batch: memory does not suffice for their codes\n";
+  if (const i64 bytes = step.plan.bytes(Role::once))
+    out += fmt::format("  weights are cast once a step: {:.1f} MiB of codes and scales are kept\n", mib(bytes));
   return out;
 }
 

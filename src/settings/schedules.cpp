@@ -89,6 +89,7 @@ StepSpec step_spec(const Options& o, int stage) {
   s.norms = {.weights = o.train.log_params_norm, .states = o.train.log_optimizer_states_to_tensorboard};
   const bool tells = o.train.observe.prometheus_port >= 0 || keeps_metrics(o.train);
   s.tells_amax = o.quantize.is_delayed() && tells, s.tells_counts = o.quantize.on() && tells;
+  s.micro_batches = micro_batches(o);
   s.copies_state = o.train.async_save && !o.train.save.empty();
   if (o.train.log_num_zeros_in_grad) s.passes_off.insert("mark-rows");  // gradients are read as a whole
   if (o.parallel.stages() > 1) {

@@ -15,7 +15,7 @@ double runs_a_step(const Plan& plan, const std::string& program, i64 micro_batch
 
 double runs_a_step(const Plan& plan, const std::string& program, const Instruction& in, i64 micro_batches) {
   const double runs = runs_a_step(plan, program, micro_batches);
-  if (is_carried_out(in.op, false) || runs == 0) return runs;
+  if (!in.first_only || runs == 0) return runs;
   return program.starts_with("last-") && micro_batches > 1 ? 0 : 1;
 }
 
@@ -71,7 +71,15 @@ PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
   const Workspace workspace = workspace_of(backend);
   std::set<std::string> passes_off = backend.passes_off();
   passes_off.insert(spec.passes_off.begin(), spec.passes_off.end());
-  const auto plan = [&] { return StepPlanner(spec, workspace, passes_off).plan(); };
+  const bool may_cast_once = spec.train && spec.quantize.config.on() && spec.micro_batches > 1;
+  const auto plan = [&] {
+    if (may_cast_once && spec.casts_once)
+      if (PlannedStep step = StepPlanner(spec, workspace, passes_off, true).plan(); fits(step, spec, backend))
+        return step;
+    PlannedStep step = StepPlanner(spec, workspace, passes_off, false).plan();
+    step.casts_again = may_cast_once;
+    return step;
+  };
   // Several ranks need the same plan, although their memory may differ. Offload costs more than rematerialization.
   const bool saves_anyway = spec.mesh.num_ranks() > 1 || spec.offload.on;
   if (saves_anyway) passes_off.insert("keep-repeated");

@@ -39,6 +39,8 @@ struct StepSpec {
   bool tells_amax = false;           // of delayed scaling: an output of the step's end for each of PlannedStep::scales
   bool tells_counts = false;         // of casts to codes: the same for each of PlannedStep::counts
   NormsAsked norms;                  // a separate program, kNorms, after each step
+  i64 micro_batches = 1;             // of a step, at most
+  bool casts_once = true;            // weights to codes, if a step has several micro-batches and memory suffices
   std::set<std::string> passes_off;  // in addition to the backend's own
 };
 
@@ -64,10 +66,12 @@ struct PlannedStep {
   std::vector<ScaleStates> scales;  // of delayed scaling, by piece; their `seen_name` is the output with tells_amax
   std::vector<CastCounts> counts;   // of casts to codes, by piece; their `seen_name` is the output
   QuantizeReport quantized;         // of a training step, else of an evaluation; in a pipeline of the stage
+  bool casts_again = false;         // weights to codes in each micro-batch, because memory does not suffice
 };
 // The pass rematerialize costs time. It is off if memory, also outside the plan, suffices without it. It changes no
 // result. keep-repeated is on if memory suffices. With several ranks rematerialize is on and keep-repeated is off:
-// ranks must agree on a plan although their memory may differ.
+// ranks must agree on a plan although their memory may differ. cast-once is on if memory suffices. Ranks compare the
+// answer (plan_alike).
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend);
 
 // How often a program of the plan runs in a training step; how often an instruction of it runs.

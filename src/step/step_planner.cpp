@@ -34,8 +34,9 @@ std::string own_name(const std::string& name) { return name; }
 
 }  // namespace
 
-StepPlanner::StepPlanner(const StepSpec& spec, const Workspace& workspace, const std::set<std::string>& passes_off)
-    : spec_(spec), workspace_(workspace), passes_off_(passes_off) {
+StepPlanner::StepPlanner(const StepSpec& spec, const Workspace& workspace, const std::set<std::string>& passes_off,
+                         bool casts_once)
+    : spec_(spec), workspace_(workspace), passes_off_(passes_off), casts_once_(casts_once) {
   out_.inputs = spec.model->inputs(), out_.terms = spec.model->terms();
   if (spec.train) out_.loss_scaling = spec.loss_scaling;
   if (spec.train) out_.tallies = tally_places(out_.terms, spec.model->tallies(spec.mode));
@@ -219,6 +220,7 @@ void StepPlanner::rewrite_training(const TrainedPiece& built) {
       run(g, of, {{"transpose-codes", transpose_codes}});
   }
   if (spec_.offload.on) offload(g, of, built.piece.suffix);
+  if (casts_once_) run(g, of, {{"cast-once", cast_once}});
   if (gathers_ahead()) run(g, of, {{"gather-ahead", gather_ahead}});  // when no other pass moves readers
 }
 

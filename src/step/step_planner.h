@@ -12,7 +12,8 @@ using Workspace = std::function<i64(const Graph&, const Node&)>;
 
 class StepPlanner {
  public:
-  StepPlanner(const StepSpec& spec, const Workspace& workspace, const std::set<std::string>& passes_off);
+  StepPlanner(const StepSpec& spec, const Workspace& workspace, const std::set<std::string>& passes_off,
+              bool casts_once);
   PlannedStep plan();
 
  private:
@@ -54,6 +55,7 @@ class StepPlanner {
   const StepSpec& spec_;
   const Workspace& workspace_;
   const std::set<std::string>& passes_off_;
+  const bool casts_once_;
   std::vector<StagePiece> pieces_;
   std::vector<ProgramSpec> programs_;
   std::vector<TrainedPiece> built_;  // by piece

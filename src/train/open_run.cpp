@@ -13,6 +13,7 @@
 #include "settings/schedules.h"
 #include "step/pipeline.h"
 #include "train/open_data.h"
+#include "train/plan_alike.h"
 #include "train/say_plan.h"
 #include "train/start_age.h"
 
@@ -92,8 +93,8 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks, const St
   say_age(o, "the checkpoint to start from is chosen", ahead.began);
   const bool is_filled = read_ahead(prepared, *start, ranks);
   if (is_filled) say_age(o, "the state is read, beside the end of the former ranks", ahead.began);
+  if (!is_prepared) step = plan_alike([&] { return step_spec(o, stage_of(o, ranks)); }, backend, ranks);
   on_all_ranks(ranks, [&] {
-    if (!is_prepared) step = plan_step(step_spec(o, stage_of(o, ranks)), backend);
     if (ahead.find_room) {
       ahead.find_room(step.plan.arena_bytes);
       say_age(o, "the device has enough free memory", ahead.began);

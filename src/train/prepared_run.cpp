@@ -8,6 +8,7 @@
 #include "settings/schedules.h"
 #include "step/pipeline.h"
 #include "train/open_run.h"
+#include "train/plan_alike.h"
 
 namespace megalith {
 namespace {
@@ -34,8 +35,8 @@ DeferredMemory& memory_of(const PreparedRun& run) { return dynamic_cast<Deferred
 
 PreparedRun prepare_run(const Options& o, const Backend& backend, Ranks& ranks) {
   PreparedRun run;
-  on_all_ranks(ranks,
-               [&] { run.step = std::make_unique<PlannedStep>(plan_step(step_spec(o, stage_of(o, ranks)), backend)); });
+  run.step =
+      std::make_unique<PlannedStep>(plan_alike([&] { return step_spec(o, stage_of(o, ranks)); }, backend, ranks));
   connect_ranks(*run.step, backend, ranks);
   const auto* defers = dynamic_cast<const DefersMemory*>(&backend);
   const Coord coord = coord_of(run.step->plan, ranks);

@@ -20,7 +20,7 @@ void RankSet::run(const std::string& name, bool first) {
   const int program = int(&plan_.program(name) - plan_.programs.data());
   const std::vector<Instruction>& instructions = plan_.programs[program].instructions;
   for (size_t i = 0; i < instructions.size(); ++i) {
-    if (!is_carried_out(instructions[i].op, first)) continue;
+    if (instructions[i].first_only && !first) continue;
     if (fault_ && fault_(*this, program, instructions[i])) continue;
     if (const auto* op = instructions[i].op.get_if<Relayout>())
       relayout(program, instructions[i], *op);

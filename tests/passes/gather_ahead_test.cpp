@@ -42,7 +42,7 @@ BuiltStep built(const ModelConfig& model, DType dtype, const std::set<std::strin
   return out;
 }
 
-bool of_first_alone(const Node& n) { return !is_carried_out(n.op, false); }
+bool of_first_alone(const Node& n) { return n.first_only; }
 
 // The index of the first node that reads the first member of a bucket.
 int first_reader(const Graph& g, Value bucket) {
@@ -114,6 +114,22 @@ TEST(GatherAhead, reading_a_weight_before_its_gather_ends_is_an_error) {
     FAIL() << "it verifies";
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("while its bucket is being written"), std::string::npos) << e.what();
+  }
+}
+
+TEST(GatherAhead, what_runs_once_a_step_reads_nothing_of_a_micro_batch) {
+  Graph g = built(gpt2(), DType::f32).g;
+  const auto reads_another = [&](const Node& n) {
+    const auto of_each = [&](Value v) { return g.info(v).node >= 0 && !g.nodes[size_t(g.info(v).node)].first_only; };
+    return std::ranges::any_of(n.ins, of_each);
+  };
+  std::ranges::find_if(g.nodes, reads_another)->first_only = true;
+  try {
+    verify(g);
+    FAIL() << "it verifies";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("runs in a step's first micro-batch only, but reads"), std::string::npos)
+        << e.what();
   }
 }
 

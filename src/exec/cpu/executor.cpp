@@ -58,7 +58,7 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks)
       s.kernel = prepare_any(in.op, context);
       s.with_others = is_with_others(plan.mesh, in.op);
       s.reduces = is_data_reduction(plan.mesh, in.op);
-      s.first_only = !is_carried_out(in.op, false);
+      s.first_only = in.first_only;
       s.begun_by = ended[programs_.size()][steps.size()];
       check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}",
             in.op.name(), s.kernel.workspace, in.workspace_bytes);

@@ -47,7 +47,7 @@ Estimate simulate(const Plan& plan, const Program& program, const Clock& clock, 
   const double together = clock.together();
   std::vector<int> begun(program.buffers.size(), -1);  // tickets of buffers that a lane's transfer fills
   for (const Instruction& in : program.instructions) {
-    if (!is_carried_out(in.op, first)) continue;
+    if (in.first_only && !first) continue;
     Took took = clock.seconds(plan, program, in);
     const bool between_ranks = took.transfer > 0 && !over_the_bus(in.op);
     took.work *= together;

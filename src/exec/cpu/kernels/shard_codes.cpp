@@ -37,7 +37,6 @@ Kernel prepare(const ShardAmax& op, const KernelContext& context) {
   for (const ShardStretch& s : of) parts = std::max(parts, sum_parts(s.n));
   return dispatch_float(context.ins[0].dtype, [&]<class X>() -> Kernel {
     return {parts * i64(sizeof(u32)), [of, members = op.members](const Args& a) {
-              if (!a.first_micro_batch) return;
               for (size_t i = 0; i < of.size(); ++i)
                 a.out<float>(0)[i] = of[i].n == 0 ? 0
                                                   : amax_of(a.in<X>(members[i].at) + of[i].begin, of[i].n,
@@ -51,7 +50,6 @@ Kernel prepare(const CastShard& op, const KernelContext& context) {
   const quant::Fp8 format = op.format == CodeFormat::e5m2 ? quant::Fp8::e5m2 : quant::Fp8::e4m3;
   return dispatch_float(context.ins[0].dtype, [&]<class X>() -> Kernel {
     return {0, [=](const Args& a) {
-              if (!a.first_micro_batch) return;
               for (size_t i = 0; i < of.size(); ++i) {
                 const float amax = a.in<float>(1)[op.members[i].at];
                 const float state = op.kept ? a.in<float>(int(2 + i))[op.state_at] : 0;

@@ -27,7 +27,6 @@ Kernel prepare(const ShardAmax& op, const KernelContext& context) {
     members.push_back({m.at, s.begin * size_of(part.dtype), {part.dtype, s.n}});
   }
   return {0, [members](const Args& a) {
-            if (!a.first_micro_batch) return;
             for (size_t i = 0; i < members.size(); ++i)
               launch(members[i].launch, a.ins[size_t(members[i].bucket)] + members[i].begin, a.out<float>(0) + i,
                      a.stream);
@@ -40,7 +39,6 @@ Kernel prepare(const CastShard& op, const KernelContext& context) {
   std::vector<ShardStretch> of;
   for (const ShardMember& m : op.members) of.push_back(stretch_of(context.mesh, context.ins[0], context.coord, m));
   return {0, [op, of, rule, x](const Args& a) {
-            if (!a.first_micro_batch) return;
             std::vector<MemberPointers> all;
             for (size_t i = 0; i < of.size(); ++i) {
               const float* state = op.kept ? a.in<float>(int(2 + i)) + op.state_at : nullptr;
