@@ -30,6 +30,7 @@ class DeviceBuffer {
     cuda::check_cuda(cudaMalloc(reinterpret_cast<void**>(&all_), size_t(bytes + 2 * kGuard)), "test buffer");
     cuda::check_cuda(cudaMemset(all_, kMark, size_t(bytes + 2 * kGuard)), "test buffer");
     cuda::check_cuda(cudaMemset(data(), content, size_t(bytes)), "test buffer");
+    cuda::check_cuda(cudaDeviceSynchronize(), "test buffer");  // the device's stream does not wait for the default one
   }
   ~DeviceBuffer() { cudaFree(all_); }
   DeviceBuffer(const DeviceBuffer&) = delete;

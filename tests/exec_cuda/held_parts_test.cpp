@@ -25,7 +25,7 @@ struct HeldState : testing::Test {
 TEST_F(HeldState, GoesToItsPlaceAndNowhereElse) {
   const DeferredMemory::Part parts[] = {{&a, 100, 1000}, {&b, 0, 7}, {&a, 4096, 300}};
   const DeviceMemory arena = try_device_memory(kArena);
-  check_cuda(cudaMemset(arena.get(), 9, size_t(kArena)), "test");
+  check_cuda(cudaMemsetAsync(arena.get(), 9, size_t(kArena), device.stream()), "test");
   HeldParts held(device, parts);
   EXPECT_EQ(held.bytes(), HeldParts::bytes_of(parts));
   check_cuda(cudaMemsetAsync(held.at(a, 100, 400), 1, 400, device.stream()), "test");
