@@ -21,6 +21,9 @@ endif()
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra> $<$<COMPILE_LANGUAGE:CXX>:-Wno-unknown-pragmas>)
 # By default GCC collects its garbage whenever its memory has doubled since 128 MiB: 5 to 9% of a large unit's time.
 add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>)
+# For AMD CPUs GCC splits some multiply-adds of AVX2 in two, depending on the code around them. Then a row of a product
+# would have other bits if other rows were multiplied with it.
+add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=avoid-fma-max-bits=0>)
 if(MEGALITH_NATIVE)
   set(MEGALITH_ARCH native)
 endif()

@@ -160,15 +160,14 @@ std::shared_ptr<const OneDnn> shared_product(const GemmSpec& s, bool add) {
   return place;
 }
 
+bool has(dnnl::cpu_isa x) { return (unsigned(dnnl::get_effective_cpu_isa()) & unsigned(x)) == unsigned(x); }
+
 }  // namespace
 
 // True if oneDNN multiplies bf16 faster than Gemm, which computes in f32. Tiles (AMX) are faster. So are the dot
 // products of AMD CPUs (Zen 4 and later), which have twice the rate of f32. On Intel CPUs dot products are no faster
 // than f32.
 bool has_fast_bf16() {
-  const auto has = [isa = unsigned(dnnl::get_effective_cpu_isa())](dnnl::cpu_isa x) {
-    return (isa & unsigned(x)) == unsigned(x);
-  };
   return has(dnnl::cpu_isa::avx512_core_amx) || (has(dnnl::cpu_isa::avx512_core_bf16) && __builtin_cpu_is("amd") != 0);
 }
 
@@ -183,6 +182,7 @@ MatMul own_matmul(const GemmSpec& spec) {
 std::optional<MatMul> onednn_matmul(const GemmSpec& s) {
   const bool types =
       known(s.a.dtype) && s.b.dtype == s.a.dtype && known(s.c.dtype) && size_of(s.c.dtype) >= size_of(s.a.dtype);
+  if (s.a.dtype == DType::bf16 && !has(dnnl::cpu_isa::avx512_core)) return {};
   if (!types || !plain(s.a, s.m, s.k) || !plain(s.b, s.k, s.n) || s.c.col != 1 || s.c.row < s.n) return {};
   const auto set = shared_product(s, false), added = shared_product(s, true);
   return MatMul{std::max(set->workspace(), added->workspace()),

@@ -19,7 +19,8 @@ struct MatMul {
 MatMul make_matmul(const GemmSpec& spec);
 bool has_fast_bf16();  // this CPU multiplies bf16 faster than f32
 
-// The two implementations. onednn_matmul() has none for f64, mixed inputs, or operands without a dense dim.
+// The two implementations. onednn_matmul() has none for f64, mixed inputs, or operands without a dense dim. For bf16 it
+// needs AVX-512.
 MatMul own_matmul(const GemmSpec& spec);
 std::optional<MatMul> onednn_matmul(const GemmSpec& spec);
 

@@ -1,5 +1,5 @@
 // A multiplying warpgroup of products of fp8 codes: its 64 rows of the block's tiles, in the form c = a b^T. A stage is
-// summed by the tensor cores, which keep few bits. Then it is added to f32 sums, during the products of the next stage.
+// summed by the tensor cores, which keep few bits. Then it is added to f32 sums, while the other warpgroup multiplies.
 #pragma once
 #include "exec/cuda/hopper/code_products.cuh"
 #include "exec/cuda/products/grouped_store.cuh"
@@ -56,28 +56,21 @@ struct CodeSums {
     }
   }
 
-  // c = the sums, of at least one stage. Stages alternate between two sets of registers.
+  // c = the sums, of at least one stage. While this warpgroup adds a stage to c, the other one multiplies.
   __device__ void sum(const Tile& t, Stage& stage, Numbers& c) const {
     const int until = stages_of<OfCodes, kForm>(l, t);
-    Numbers even, odd;
+    Numbers part;
 #pragma unroll
     for (float& x : c) x = 0;
-    for (int i = 0; i < until; i += 2) {
-      start(t, i, stage, even);
-      if (i > 0) take<1>(stage, odd, c);
-      stage.next();
-      if (i + 1 < until) {
-        start(t, i + 1, stage, odd);
-        take<1>(stage, even, c);
-        stage.next();
-      } else {
-        take<0>(stage, even, c);
-      }
+    for (int i = 0; i < until; ++i, stage.next()) {
+      multiply(t, i, stage, part);
+#pragma unroll
+      for (int k = 0; k < OfCodes::kColumns / 2; ++k) c[k] += part[k];
     }
-    if (until % 2 == 0) take<0>(stage, odd, c);
   }
-  // Starts the products of the tile's stage i.
-  __device__ void start(const Tile& t, int i, const Stage& stage, Numbers& c) const {
+  // part = the products of the tile's stage i. They end here: with products in progress over a branch the compiler
+  // would wait for each one (its message C7518).
+  __device__ void multiply(const Tile& t, int i, const Stage& stage, Numbers& part) const {
     const int s = stage.stage;
     wait(&at.full[s], stage.parity);
     if (kWeightGrad) {
@@ -87,17 +80,11 @@ struct CodeSums {
     const u64 a = factor(shared_address(at.a[s][group]), kPieceBytes), b = factor(shared_address(at.b[s]), kPieceBytes);
     begin_products();
 #pragma unroll
-    for (int k = 0; k < kDepth / 32; ++k) wgmma(c, a + 2 * k, b + 2 * k, k > 0, A{}, B{});
+    for (int k = 0; k < kDepth / 32; ++k) wgmma(part, a + 2 * k, b + 2 * k, k > 0, A{}, B{});
     commit_products();
-  }
-  // Adds the stage before the given one to c. kLeft: groups of products that were started after its own.
-  template <int kLeft>
-  __device__ void take(const Stage& stage, Numbers& part, Numbers& c) const {
-    wait_for_products<kLeft>();
+    wait_for_products<0>();
     pin(part);
-    release(stage.before().stage);
-#pragma unroll
-    for (int k = 0; k < OfCodes::kColumns / 2; ++k) c[k] += part[k];
+    release(s);
   }
   // An expert's first and last stages may have columns of other experts. Zeros replace those outside [begin, end). Both
   // warpgroups write those of b.
