@@ -13,6 +13,7 @@
 #include "settings/schedules.h"
 #include "step/pipeline.h"
 #include "train/agreed_kernels.h"
+#include "train/plan_alike.h"
 
 namespace megalith {
 
@@ -49,9 +50,14 @@ TrainingSession::TrainingSession(Options options, const Place& place, std::share
     o_.train.device.timeout_seconds = 60 * o_.parallel.distributed_timeout_minutes;
     backend_ = make_backend(o_.train.device, ranks_.get());
     if (!own_) check_sizes(o_, *backend_);
+  });
+  const auto spec_of = [&] {
     StepSpec spec = step_spec(o_, stage);
     if (own_) spec.model = own_;
-    step_ = plan_step(spec, *backend_);
+    return spec;
+  };
+  step_ = plan_alike(spec_of, *backend_, *ranks_);
+  on_all_ranks(*ranks_, [&] {
     if (!own_) check_memory(o_, memory_need(o_, *step_, *backend_, false), *backend_, ranks_->place());
   });
   if (ranks_->size() > 1) {
