@@ -16,6 +16,20 @@ static std::string joined(const std::vector<std::string>& lines) {
 Mistakes::Mistakes(std::vector<std::string> all, std::vector<std::string> then)
     : Error(joined(all)), lines(std::move(all)), after(std::move(then)) {}
 
+void MistakeList::run(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Mistakes& all) {
+    lines_.insert(lines_.end(), all.lines.begin(), all.lines.end());
+  } catch (const Error& e) {
+    lines_.emplace_back(e.what());
+  }
+}
+
+void MistakeList::done() const {
+  if (any()) throw Mistakes(lines_);
+}
+
 std::string told(const std::exception& error) {
   const auto* mistakes = dynamic_cast<const Mistakes*>(&error);
   if (!mistakes || (mistakes->lines.size() == 1 && mistakes->after.empty())) return one_line(error);

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "cli/model_source.h"
 #include "generate/t5_generator.h"
+#include "resume/stored_model.h"
 #include "train/t5_tokens.h"
 
 namespace megalith {

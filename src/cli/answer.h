@@ -5,7 +5,7 @@
 #include "generate/generation_ranks.h"
 #include "generate/sampling.h"
 #include "plan/interpreter.h"
-#include "resume/checkpointing.h"
+#include "resume/stored_model.h"
 #include "tokens/tokenizer.h"
 
 namespace megalith {

@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "base/mistakes.h"
-#include "cli/model_source.h"
 #include "comm/on_all_ranks.h"
+#include "complete/complete_options.h"
 #include "exec/sim/paper_backend.h"
 #include "facts/facts_file.h"
 #include "search/search.h"
@@ -46,7 +46,7 @@ DeviceFacts facts_here(const Backend& backend, const Place& place) {
 Options for_search(Options o) {
   check(o.trains.value_or(Architecture::gpt) == Architecture::gpt,
         "--layout auto is built for a GPT only: give the layout's flags");
-  complete_model(o);
+  complete_model(o, read_sources(o));
   refuse_wrong(o);
   check(o.train.global_batch_size > 0,
         "--layout auto needs --global-batch-size: layouts are compared by the same batch");

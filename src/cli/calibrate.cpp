@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "cli/calibrated_model.h"
 #include "cli/command.h"
-#include "cli/model_source.h"
 #include "cli/share_cores.h"
 #include "comm/on_all_ranks.h"
+#include "complete/complete_options.h"
 #include "config/parse.h"
 #include "config/show.h"
 #include "device/make_backend.h"
@@ -52,7 +52,7 @@ bool read_calibrate_flags(CalibrateFlags& c, int argc, const char* const* argv) 
   if (o.help) return false;
   if (o.train.train_iters == 0 && o.train.train_samples == 0) o.train.train_iters = 1;
   if (o.optimizer.lr == 0) o.optimizer.lr = 1, o.optimizer.min_lr = 0;
-  if (c.has_model()) complete_model(o);
+  if (c.has_model()) complete_model(o, read_sources(o));
   refuse_wrong(o);
   return true;
 }

@@ -11,8 +11,8 @@
 #include "cli/command.h"
 #include "cli/export_tokenizer.h"
 #include "cli/foreign/conversion.h"
-#include "cli/hub_names.h"
 #include "cli/own_flags.h"
+#include "complete/hub_names.h"
 
 namespace megalith {
 
@@ -85,37 +85,65 @@ std::vector<std::string> own_words(std::vector<std::string> words) {
   return t->words;
 }
 
+// What the flags ask for.
+struct Conversion {
+  CkptFormat to = CkptFormat::native;
+  AnyOpenOptions open{};
+  ConvertOptions options{};
+};
+
+CkptFormat format_to_write(const std::string& to) {
+  if (to == "megatron" || to == "mcore") return CkptFormat::torch_dist;
+  return to == "huggingface" ? CkptFormat::hf : parse_ckpt_format(to, "--to", true);
+}
+
+void settle(ConvertFlags& c, Conversion& out, FlagChecks& checks) {
+  checks.given(
+      {{"--load", !c.load.empty()}, {"--save", !c.save.empty()}, {"--to (native, torch_dist or hf)", !c.to.empty()}});
+  checks.run([&] { c.load = find_on_hub(c.load, "--load"); });
+  check_step(checks, c.ckpt_step);
+  checks.hold(c.vocab_size >= 0, "--vocab-size {}: give the number of tokens, or 0 for the checkpoint's own",
+              c.vocab_size);
+  const std::string& tokenizer = c.tokenizer_dir;
+  const bool is_there = tokenizer.empty() || std::filesystem::is_directory(tokenizer);
+  checks.hold(is_there, "--tokenizer-dir {}: no such directory", tokenizer);
+  checks.hold(!is_there || tokenizer.empty() || has_tokenizer_files(tokenizer),
+              "--tokenizer-dir {} holds none of tokenizer.json, tokenizer.model, vocab.json and their like: give "
+              "another, or leave it out",
+              tokenizer);
+  checks.run([&] {
+    if (!c.from.empty()) out.open.format = parse_ckpt_format(c.from, "--from");
+  });
+  checks.run([&] {
+    if (!c.dtype.empty()) out.options.type = parse_dtype(c.dtype);
+  });
+  checks.run([&] {
+    if (!c.max_shard_size.empty()) out.options.max_shard_bytes = parse_size(c.max_shard_size);
+  });
+  checks.run([&] {
+    if (c.to.empty()) return;
+    out.to = format_to_write(c.to);
+    const bool is_hf = out.to == CkptFormat::hf;
+    checks.hold(is_hf || c.family.empty(), "--family {} has no effect without --to hf", c.family);
+    checks.hold(is_hf || c.max_shard_size.empty(), "--max-shard-size {} has no effect without --to hf",
+                c.max_shard_size);
+  });
+}
+
 }  // namespace
 
 int command_convert(int argc, const char* const* argv) {
   ConvertFlags c;
-  if (!read_flags(c, own_words({argv + 1, argv + argc}))) return 0;
+  Conversion r;
+  const auto check_flags = [&](FlagChecks& checks) { settle(c, r, checks); };
+  if (!read_flags(c, own_words({argv + 1, argv + argc}), {}, check_flags)) return 0;
   keep_buffers();
-  check_given(
-      {{"--load", !c.load.empty()}, {"--save", !c.save.empty()}, {"--to (native, torch_dist or hf)", !c.to.empty()}});
-  c.load = find_on_hub(c.load, "--load");
-  AnyOpenOptions open;
-  ConvertOptions options;
-  const CkptFormat to = c.to == "megatron" || c.to == "mcore" ? CkptFormat::torch_dist
-                        : c.to == "huggingface"               ? CkptFormat::hf
-                                                              : parse_ckpt_format(c.to, "--to", true);
-  check_step(c.ckpt_step);
-  check(c.vocab_size >= 0, "--vocab-size {}: give the number of tokens, or 0 for the checkpoint's own", c.vocab_size);
-  check(c.tokenizer_dir.empty() || std::filesystem::is_directory(c.tokenizer_dir),
-        "--tokenizer-dir {}: no such directory", c.tokenizer_dir);
-  check(c.tokenizer_dir.empty() || has_tokenizer_files(c.tokenizer_dir),
-        "--tokenizer-dir {} holds none of tokenizer.json, tokenizer.model, vocab.json and their like: give another, or "
-        "leave it out",
-        c.tokenizer_dir);
-  if (!c.from.empty()) open.format = parse_ckpt_format(c.from, "--from");
-  if (!c.dtype.empty()) options.type = parse_dtype(c.dtype);
+  const CkptFormat to = r.to;
+  AnyOpenOptions& open = r.open;
+  ConvertOptions& options = r.options;
   if (c.ckpt_step > 0) open.iteration = c.ckpt_step;
   open.vocab_size = c.vocab_size;
-  check(to == CkptFormat::hf || c.family.empty(), "--family {} has no effect without --to hf", c.family);
-  check(to == CkptFormat::hf || c.max_shard_size.empty(), "--max-shard-size {} has no effect without --to hf",
-        c.max_shard_size);
   options.family = c.family;
-  if (!c.max_shard_size.empty()) options.max_shard_bytes = parse_size(c.max_shard_size);
   options.with_optimizer = !c.no_load_optim;
   if (!c.tokenizer_dir.empty()) options.asset_dirs.push_back(c.tokenizer_dir);
   options.asset_dirs.push_back(c.load);

@@ -10,8 +10,8 @@
 
 #include "base/check.h"
 #include "base/one_line.h"
-#include "cli/model_source.h"
 #include "cli/training_line.h"
+#include "complete/complete_options.h"
 #include "config/field.h"
 #include "config/file.h"
 #include "settings/batch_sizes.h"
@@ -46,7 +46,7 @@ std::vector<std::string> words_in(const std::string& text) {
 class Command {
  public:
   explicit Command(TrainingLine line) : line_(std::move(line)), own_(line_.read()), completed_(own_) {
-    complete_model(completed_);
+    complete_model(completed_, read_sources(completed_));
   }
   const Options& own() const { return own_; }
 

@@ -6,11 +6,11 @@
 #include "base/log.h"
 #include "ckpt/not_loadable.h"
 #include "cli/command.h"
-#include "cli/hub_names.h"
 #include "cli/mistaken_places.h"
-#include "cli/model_source.h"
 #include "cli/share_cores.h"
 #include "comm/on_all_ranks.h"
+#include "complete/complete_options.h"
+#include "complete/hub_names.h"
 #include "config/show.h"
 #include "device/make_backend.h"
 #include "observe/sinks/console.h"
@@ -44,11 +44,23 @@ static std::string evaluate_help() {
 
 namespace {
 
+// Finds --load, also in the hub's cache. Returns why it cannot be evaluated; "" if it can.
+std::string find_load(TrainConfig& t) {
+  if (t.load.empty()) return "--load DIR is required: a checkpoint or a Hugging Face model directory";
+  try {
+    t.load = find_on_hub(t.load, "--load");
+    return find_loadable(t.load, t.ckpt_step) ? "" : "--load " + why_not_loadable(t.load);
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
 // The settings of an evaluation by these ranks. The run's flags of data and layout keep their meaning.
 void settle_evaluation(Options& o) {
-  check(!o.train.load.empty(), "--load DIR is required: a checkpoint or a Hugging Face model directory");
-  o.train.load = find_on_hub(o.train.load, "--load");
-  if (!find_loadable(o.train.load, o.train.ckpt_step)) fail("--load {}", why_not_loadable(o.train.load));
+  if (const std::string problem = find_load(o.train); !problem.empty()) {
+    o.wrong.mistakes.push_back(problem);
+    refuse_wrong(o);
+  }
   o.train.skip_train = true;
   o.data.dataloader_type = SamplerType::single;
   if (o.train.micro_batch_size == 0) o.train.micro_batch_size = 1;
@@ -56,7 +68,7 @@ void settle_evaluation(Options& o) {
   if (o.optimizer.lr == 0) o.optimizer.lr = 1;
   if (!o.given.has("split") && !o.data.data_path.empty()) o.data.split = "0,1,0";
   find_mistaken_places(o);
-  complete_options(o);
+  complete_options(o, read_sources(o));
 }
 
 // Over --eval-iters batches of the validation split. Without --eval-iters, over all of it. All ranks call it.

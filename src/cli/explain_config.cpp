@@ -2,8 +2,8 @@
 #include <exception>
 
 #include "base/log.h"
-#include "cli/model_source.h"
 #include "cli/training_line.h"
+#include "complete/complete_options.h"
 
 namespace megalith {
 
@@ -13,7 +13,7 @@ void explain_config(const TrainingLine& line, Options options, const Place& plac
   if (open) settled.train.micro_batch_size = 1;  // the planner's choice, which needs the run's device
   std::exception_ptr mistake;
   try {
-    complete_options(settled);
+    complete_options(settled, read_sources(settled));
   } catch (const Error&) {
     settled = std::move(options);  // settings that cannot be derived are printed as read
     mistake = std::current_exception();

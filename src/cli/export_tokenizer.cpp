@@ -4,7 +4,7 @@
 #include "base/one_line.h"
 #include "base/parse_json.h"
 #include "ckpt/tensors/files.h"
-#include "resume/checkpointing.h"
+#include "resume/stored_model.h"
 #include "tokens/tokenizer.h"
 #include "train/t5_tokens.h"
 

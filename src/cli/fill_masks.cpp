@@ -3,8 +3,8 @@
 #include <array>
 
 #include "base/log.h"
-#include "cli/model_source.h"
 #include "generate/mask_filler.h"
+#include "resume/stored_model.h"
 
 namespace megalith {
 namespace {

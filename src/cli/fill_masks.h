@@ -3,7 +3,7 @@
 #include <string>
 
 #include "plan/interpreter.h"
-#include "resume/checkpointing.h"
+#include "resume/stored_model.h"
 #include "tokens/tokenizer.h"
 
 namespace megalith {

@@ -8,12 +8,12 @@
 #include "cli/command.h"
 #include "cli/fill_masks.h"
 #include "cli/generate_others.h"
-#include "cli/hub_names.h"
-#include "cli/model_source.h"
 #include "cli/own_flags.h"
 #include "cli/share_cores.h"
 #include "cli/share_generation.h"
 #include "comm/on_all_ranks.h"
+#include "complete/hub_names.h"
+#include "complete/tokenizer_source.h"
 #include "device/make_backend.h"
 #include "generate/generator.h"
 
@@ -69,17 +69,17 @@ void check_draws_nothing(const GenerateFlags& c) {
         "--tokens-to-generate; --top-k N lists N of them");
 }
 
-void settle(GenerateFlags& c) {
-  check_given({{"--load", !c.load.empty()}, {"--prompt", !c.prompt.empty()}});
+void settle(GenerateFlags& c, FlagChecks& checks) {
+  checks.given({{"--load", !c.load.empty()}, {"--prompt", !c.prompt.empty()}});
   constexpr i64 kMost = i64(1) << 31;
-  check(c.tokens_to_generate > 0 && c.tokens_to_generate < kMost, "--tokens-to-generate is {}: want 1 to {}",
-        c.tokens_to_generate, kMost - 1);
-  check_step(c.ckpt_step);
+  checks.hold(c.tokens_to_generate > 0 && c.tokens_to_generate < kMost, "--tokens-to-generate is {}: want 1 to {}",
+              c.tokens_to_generate, kMost - 1);
+  check_step(checks, c.ckpt_step);
   c.sampling.seed = u64(c.seed);
   if (c.greedy) c.sampling.temperature = 0;
-  check_sampling(c.sampling);
-  c.load = find_on_hub(c.load, "--load");
-  find_tokenizer_on_hub(c.tokenizer);
+  checks.run([&] { check_sampling(c.sampling); });
+  checks.run([&] { c.load = find_on_hub(c.load, "--load"); });
+  checks.run([&] { find_tokenizer_on_hub(c.tokenizer); });
   c.device.timeout_seconds = 60 * c.layout.distributed_timeout_minutes;
 }
 
@@ -160,8 +160,7 @@ int command_generate(int argc, const char* const* argv) {
   GenerateFlags c;
   std::exception_ptr mistake;  // thrown after the ranks connect, so only one of them prints it
   try {
-    if (!read_flags(c, argc, argv, generate_others())) return 0;
-    settle(c);
+    if (!read_flags(c, argc, argv, generate_others(), [&](FlagChecks& checks) { settle(c, checks); })) return 0;
   } catch (const Error&) {
     mistake = std::current_exception();
   }

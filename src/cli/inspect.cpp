@@ -10,9 +10,9 @@
 #include "ckpt/hf/hf_config.h"
 #include "ckpt/not_loadable.h"
 #include "cli/command.h"
-#include "cli/hub_names.h"
 #include "cli/inspect_index.h"
 #include "cli/own_flags.h"
+#include "complete/hub_names.h"
 #include "settings/options.h"
 
 namespace megalith {
@@ -214,15 +214,17 @@ std::string or_index(const std::string& path) {
 
 int command_inspect(int argc, const char* const* argv) {
   InspectFlags c;
-  if (!read_flags(c, argc, argv)) return 0;
-  check_step(c.ckpt_step);
-  check(c.diff.empty() || (c.load.empty() && c.tensor.empty()),
-        "--diff compares two checkpoints and nothing else: leave out {}",
-        c.load.empty() ? "--tensor " + c.tensor : c.load);
-  check(!c.all || !c.diff.empty(), "--all has no effect without --diff");
+  const auto check_flags = [&](FlagChecks& checks) {
+    check_step(checks, c.ckpt_step);
+    checks.hold(c.diff.empty() || (c.load.empty() && c.tensor.empty()),
+                "--diff compares two checkpoints and nothing else: leave out {}",
+                c.load.empty() ? "--tensor " + c.tensor : c.load);
+    checks.hold(!c.all || !c.diff.empty(), "--all has no effect without --diff");
+    checks.hold(!c.diff.empty() || !c.load.empty() || checks.any(), "nothing to look at: give a PATH, or --diff A B");
+  };
+  if (!read_flags(c, argc, argv, {}, check_flags)) return 0;
   for (std::string& path : c.diff) path = find_on_hub(path, "--diff");
   if (!c.diff.empty()) return print_difference(c);
-  check(!c.load.empty(), "nothing to look at: give a PATH, or --diff A B");
   c.load = or_index(c.load);
   c.load = find_on_hub(c.load, "--load");
   const bool is_index = c.load.ends_with(".idx");

@@ -25,10 +25,13 @@ void list_fields(MergeFlags& c, config::FieldList& f) {
 
 int command_merge_datasets(int argc, const char* const* argv) {
   MergeFlags c;
-  if (!read_flags(c, argc, argv)) return 0;
-  check_given({{"--input", !c.input.empty()}, {"--output-prefix", !c.output_prefix.empty()}});
-  check(!c.output_prefix.ends_with('/'), "--output-prefix {} is a folder: add a name for the dataset, as {}merged",
-        c.output_prefix, c.output_prefix);
+  const auto check_flags = [&](FlagChecks& checks) {
+    checks.given({{"--input", !c.input.empty()}, {"--output-prefix", !c.output_prefix.empty()}});
+    checks.hold(!c.output_prefix.ends_with('/'),
+                "--output-prefix {} is a folder: add a name for the dataset, as {}merged", c.output_prefix,
+                c.output_prefix);
+  };
+  if (!read_flags(c, argc, argv, {}, check_flags)) return 0;
   std::vector<std::string> prefixes;
   for (const std::string& input : c.input) {
     const std::vector<std::string> found =

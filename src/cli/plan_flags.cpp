@@ -9,9 +9,9 @@
 #include "base/log.h"
 #include "base/mistakes.h"
 #include "cli/foreign/nemo.h"
-#include "cli/model_source.h"
 #include "cli/plan_sites.h"
 #include "cli/training_line.h"
+#include "complete/complete_options.h"
 #include "config/over.h"
 #include "config/show.h"
 #include "facts/facts_file.h"
@@ -239,7 +239,7 @@ bool read_plan_flags(PlanFlags& flags, int argc, const char* const* argv) {
   own_mistakes(flags, o.wrong.mistakes);
   settle_training(o, kinds_of(flags).front());
   flags.prices.gpu_hour = price_of(flags, 0);
-  complete_model(o);
+  complete_model(o, read_sources(o));
   model_mistakes(o, o.wrong.mistakes);
   refuse_wrong(o);
   return true;

@@ -1,8 +1,8 @@
 // `megalith preprocess-data`: makes indexed datasets of JSON lines.
 #include "cli/command.h"
-#include "cli/hub_names.h"
 #include "cli/own_flags.h"
 #include "cli/preprocess_others.h"
+#include "complete/hub_names.h"
 #include "settings/options.h"
 #include "tokens/preprocess.h"
 
@@ -35,12 +35,14 @@ static void list_fields(PreprocessConfig& c, config::FieldList& f) {
 
 int command_preprocess_data(int argc, const char* const* argv) {
   PreprocessConfig c;
-  if (!read_flags(c, argc, argv, preprocess_others())) return 0;
-  if (c.tokenizer.type.empty()) c.tokenizer.type = default_tokenizer_type(c.tokenizer);
-  check_given({{"--input", !c.input.empty()},
-               {"--output-prefix", !c.output_prefix.empty()},
-               {"--tokenizer-type", !c.tokenizer.type.empty()}});
-  find_tokenizer_on_hub(c.tokenizer);
+  const auto check_flags = [&](FlagChecks& checks) {
+    if (c.tokenizer.type.empty()) c.tokenizer.type = default_tokenizer_type(c.tokenizer);
+    checks.given({{"--input", !c.input.empty()},
+                  {"--output-prefix", !c.output_prefix.empty()},
+                  {"--tokenizer-type", !c.tokenizer.type.empty()}});
+    checks.run([&] { find_tokenizer_on_hub(c.tokenizer); });
+  };
+  if (!read_flags(c, argc, argv, preprocess_others(), check_flags)) return 0;
   const PreprocessResult r = preprocess(c);
   if (r.documents == 0) log::warn("--input holds no documents: the output has no data to train on");
   log::say("{} documents, {} tokens, {:.2f} MB in {:.2f} s{}", r.documents, r.tokens, double(r.bytes) / 1e6, r.seconds,

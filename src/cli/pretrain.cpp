@@ -10,13 +10,13 @@
 #include "cli/command.h"
 #include "cli/foreign/nemo.h"
 #include "cli/mistaken_places.h"
-#include "cli/model_source.h"
 #include "cli/share_cores.h"
 #include "cli/stack.h"
 #include "cli/training_line.h"
 #include "comm/former_ranks.h"
 #include "comm/launch_line.h"
 #include "comm/on_all_ranks.h"
+#include "complete/complete_options.h"
 #include "device/make_backend.h"
 #include "inject/fault.h"
 #include "train/pretrain.h"
@@ -147,7 +147,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
     if (backend) chosen = chosen_layout(options, *backend, *ranks);
     on_all_ranks(*ranks, [&] {
       if (backend) take_flags(options, line, chosen);
-      complete_options(options);
+      complete_options(options, read_sources(options));
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
       if (!backend) backend = backend_behind(former, options.train.device, *ranks);
     });

@@ -120,9 +120,11 @@ GpuSource read_gpus(const ReportFlags& c) {
 
 int command_report(int argc, const char* const* argv) {
   ReportFlags c;
-  if (!read_flags(c, argc, argv)) return 0;
-  check(!c.run.empty(), "give the --save directory of a run: megalith report RUN_DIR");
-  check(c.baseline_metrics.empty() || !c.baseline.empty(), "--baseline-metrics needs --baseline");
+  const auto check_flags = [&](FlagChecks& checks) {
+    checks.hold(!c.run.empty(), "give the --save directory of a run: megalith report RUN_DIR");
+    checks.hold(c.baseline_metrics.empty() || !c.baseline.empty(), "--baseline-metrics needs --baseline");
+  };
+  if (!read_flags(c, argc, argv, {}, check_flags)) return 0;
   report::RunFiles run = report::read_run(c.run, c.metrics);
   if (!c.hardware.empty()) {
     Options of_run;
@@ -148,11 +150,13 @@ int command_compare(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   if (!words.empty() && !words[0].starts_with("-"))
     words.insert(words.begin(), "--runs");  // the subcommand, which accepts both forms
-  if (!read_flags(c, words)) return 0;
-  check(c.runs.size() == 2, "give the --save directories of two runs: megalith compare A B");
-  check(c.metrics.empty() || c.metrics.size() == 2, "--metrics: give two files, one for each run");
-  check(c.tolerance >= 0 && std::isfinite(c.tolerance), "--tolerance {}: give a number that is not negative",
-        c.tolerance);
+  const auto check_flags = [&](FlagChecks& checks) {
+    checks.hold(c.runs.size() == 2, "give the --save directories of two runs: megalith compare A B");
+    checks.hold(c.metrics.empty() || c.metrics.size() == 2, "--metrics: give two files, one for each run");
+    checks.hold(c.tolerance >= 0 && std::isfinite(c.tolerance), "--tolerance {}: give a number that is not negative",
+                c.tolerance);
+  };
+  if (!read_flags(c, words, {}, check_flags)) return 0;
   const bool named = !c.metrics.empty();
   const report::RunFiles a = report::read_run(c.runs[0], named ? c.metrics[0] : "");
   const report::RunFiles b = report::read_run(c.runs[1], named ? c.metrics[1] : "");

@@ -4,7 +4,7 @@
 
 #include "base/canonical_path.h"
 #include "base/log.h"
-#include "cli/model_source.h"
+#include "complete/complete_options.h"
 #include "config/show.h"
 #include "data/blend.h"
 #include "data/build_datasets.h"
@@ -195,7 +195,7 @@ void retro_build(int argc, const char* const* argv, Ranks& ranks, const MakeProd
     return;
   }
   settle(o);
-  complete_options(o);
+  complete_options(o, read_sources(o));
   build_project(flags, ranks, make_products);
 }
 

@@ -83,25 +83,29 @@ std::vector<std::string> sender(const SubmitFlags& c) {
   return {"kubectl", "create", "-f", "-"};
 }
 
+void settle(SubmitFlags& c, FlagChecks& checks) {
+  const int kinds = c.slurm + c.pytorchjob + c.trainjob + c.jobset + c.mpijob + c.docker;
+  checks.hold(kinds == 1,
+              "{} kinds of job are asked for: give one of --slurm, --pytorchjob, --trainjob, --jobset, --mpijob, "
+              "--docker",
+              kinds);
+  checks.run([&] { c.job.nodes = nodes_of(c); });
+  for (const std::string& text : c.volumes) checks.run([&] { c.job.volumes.push_back(parse_volume(text)); });
+  checks.run([&] { check_job(c.job, !c.slurm); });
+  checks.hold(!c.docker || c.job.nodes == 1, "--docker runs on one node: leave --nodes {} out", c.job.nodes);
+  checks.hold(c.dry_run || c.send || !c.out.empty(), "give --out FILE, --send, or --dry-run to print the file");
+  checks.hold(!c.dry_run || !c.send, "--dry-run sends nothing: leave --dry-run or --send out");
+}
+
 }  // namespace
 
 int command_submit(int argc, const char* const* argv) {
   const std::vector<std::string> all(argv + 1, argv + argc);
   const auto dashes = std::ranges::find(all, "--");
   SubmitFlags c;
-  if (!read_flags(c, std::vector<std::string>(all.begin(), dashes))) return 0;
   if (dashes != all.end()) c.job.command.assign(dashes + 1, all.end());
-  const int kinds = c.slurm + c.pytorchjob + c.trainjob + c.jobset + c.mpijob + c.docker;
-  check(kinds == 1,
-        "{} kinds of job are asked for: give one of --slurm, --pytorchjob, --trainjob, --jobset, --mpijob, "
-        "--docker",
-        kinds);
-  c.job.nodes = nodes_of(c);
-  for (const std::string& text : c.volumes) c.job.volumes.push_back(parse_volume(text));
-  check_job(c.job, !c.slurm);
-  check(!c.docker || c.job.nodes == 1, "--docker runs on one node: leave --nodes {} out", c.job.nodes);
-  check(c.dry_run || c.send || !c.out.empty(), "give --out FILE, --send, or --dry-run to print the file");
-  check(!c.dry_run || !c.send, "--dry-run sends nothing: leave --dry-run or --send out");
+  const auto check_flags = [&](FlagChecks& checks) { settle(c, checks); };
+  if (!read_flags(c, std::vector<std::string>(all.begin(), dashes), {}, check_flags)) return 0;
   const std::string text = job_text(c);
   if (c.dry_run)
     log::say("{}", text.substr(0, text.size() - 1));

@@ -3,18 +3,22 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mistakes.h"
 #include "base/rng.h"
 
 namespace megalith {
 
 void check_sampling(const SamplingOptions& o) {
-  check(std::isfinite(o.temperature) && o.temperature >= 0, "--temperature is {}: give 0 (greedy) or a number above",
-        o.temperature);
-  check(o.top_k >= 0, "--top-k is {}: give 0 (all tokens) or a number above", o.top_k);
-  check(o.top_p >= 0 && o.top_p <= 1, "--top-p is {}: give a number from 0 (all tokens) to 1", o.top_p);
+  MistakeList wrong;
+  wrong.hold(std::isfinite(o.temperature) && o.temperature >= 0,
+             "--temperature is {}: give 0 (greedy) or a number above", o.temperature);
+  wrong.hold(o.top_k >= 0, "--top-k is {}: give 0 (all tokens) or a number above", o.top_k);
+  wrong.hold(o.top_p >= 0 && o.top_p <= 1, "--top-p is {}: give a number from 0 (all tokens) to 1", o.top_p);
+  wrong.done();
 }
 
 static i64 most_likely(std::span<const float> logits) {

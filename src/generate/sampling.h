@@ -14,7 +14,7 @@ struct SamplingOptions {
   u64 seed = 1234;
 };
 
-// Errors (naming the flag): temperature negative or not finite, top_k negative, top_p outside 0..1.
+// Mistakes (naming the flags): temperature negative or not finite, top_k negative, top_p outside 0..1.
 void check_sampling(const SamplingOptions& options);
 
 // logits [V] of the true vocabulary -> a token id. Equal logits count in the order of their ids. -inf bans a token.

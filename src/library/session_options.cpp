@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/mistakes.h"
-#include "cli/model_source.h"
+#include "complete/complete_options.h"
 
 namespace megalith {
 namespace {
@@ -104,8 +104,7 @@ Options session_options(const std::vector<std::string>& words, const SessionShap
     o.data.mock_data = true;  // the rules need data; the caller's batches come from no flag
     o.parallel.world_size = shape.world_size;
     if (shape.own_model) refuse_gpts_own(o), stand_in_for_gpt(o);
-    complete_model(o);
-    finish_options(o);
+    complete_options(o, read_sources(o));
     return o;
   } catch (const Mistakes& e) {
     fail("{}", fmt::join(e.lines, "; "));

@@ -11,7 +11,6 @@
 #include "base/json_field.h"
 #include "base/log.h"
 #include "base/parse_json.h"
-#include "ckpt/hf/hf_token_ids.h"
 #include "ckpt/hf/hf_weights.h"
 #include "ckpt/native/checkpoint_layout.h"
 #include "ckpt/native/save_directory.h"
@@ -20,6 +19,7 @@
 #include "resume/loss_scale_json.h"
 #include "resume/no_weights.h"
 #include "resume/resume.h"
+#include "resume/stored_model.h"
 #include "resume/upcycling.h"
 #include "settings/schedules.h"
 #include "state/read_state.h"
@@ -90,30 +90,12 @@ RunProgress read_progress(const AnyCheckpoint& c, const json& j) {
   }
 }
 
-Options stored_options(const AnyCheckpoint& c) {
-  check(!c.foreign(), "{} holds a model of an architecture that is not built yet", c.path);
-  Options stored;
-  config::FieldList fields = config::fields_of(stored);
-  const std::vector<std::string> unknown = config::from_json(fields, c.manifest.config_json, c.path);
-  if (!unknown.empty())
-    log::warn("{} was saved by another version of this program: unknown settings are ignored: {}", c.path,
-              fmt::join(unknown, ", "));
-  return stored;
-}
-
 // The names of settings in a checkpoint. A native one has all of ours; Megatron's has some of its arguments.
 std::set<std::string> names_in(const std::string& config_json) {
   std::set<std::string> names;
   const auto settings = parse_json<json>(config_json);
   for (const auto& [name, value] : settings.items()) names.insert(name);
   return names;
-}
-
-AnyOpenOptions open_options(i64 iteration) {
-  AnyOpenOptions o;
-  o.verify = false;  // a read, or AnyCheckpoint::verify, verifies data
-  if (iteration > 0) o.iteration = iteration;
-  return o;
 }
 
 }  // namespace
@@ -150,7 +132,7 @@ void RunStart::open(const Options& options, const StartChoice& choice) {
     check(below.empty(), "--load {}: it has no checkpoint, but {} has one", load_, below);
     return;
   }
-  AnyOpenOptions how = open_options(is_non_persistent_ ? 0 : options.train.ckpt_step);
+  AnyOpenOptions how = open_unverified(is_non_persistent_ ? 0 : options.train.ckpt_step);
   how.vocab_size = options.model.vocab_size;
   how.no_later_than = choice.no_later_than;
   // Data-parallel ranks hold the same state, unless the distributed optimizer divides it.
@@ -259,38 +241,6 @@ void RunStart::let_go() {
   if (!checkpoint_) return;
   if (is_snapshot_) std::thread([seen = std::move(checkpoint_->tensors)] {}).detach();
   checkpoint_->tensors.reset(), checkpoint_->mark = {};
-}
-
-void load_weights(const std::string& dir, i64 iteration, ModelState& model) {
-  AnyCheckpoint c = open_any_checkpoint(dir, open_options(iteration));
-  c.verify();
-  read_state(*c.tensors, false, model);
-  model.finish();
-}
-
-TokenizerConfig stored_tokenizer(const AnyCheckpoint& checkpoint) { return stored_options(checkpoint).tokenizer; }
-
-StoredModel read_stored_model(const std::string& dir, i64 iteration) {
-  const auto place = find_loadable(dir, iteration);
-  if (!place) fail("--load {}", why_not_loadable(dir));
-  return read_stored_model(*place, iteration);
-}
-
-StoredModel read_stored_model(const CheckpointPlace& place, i64 iteration) {
-  const std::string& dir = place.asked;
-  if (place.format == CkptFormat::hf) {
-    const std::string config = read_text(dir + "/config.json");
-    return {read_hf_config(dir).model, {}, hf_ends_of_text(dir, config), hf_decoder_start(config)};
-  }
-  AnyOpenOptions open = open_options(iteration);
-  open.tells = open.whole = false;  // the code that loads the weights verifies them, and warns
-  const AnyCheckpoint c = open_any_checkpoint(place, open);
-  return {*c.model, stored_tokenizer(c), hf_ends_of_text(dir, c.hf_config), hf_decoder_start(c.hf_config)};
-}
-
-std::optional<CheckpointPlace> find_loadable(const std::string& dir, i64 iteration) {
-  check(!fs::exists(dir) || fs::is_directory(dir), "--load {}: this is a file, want a directory", dir);
-  return find_checkpoint(dir, open_options(iteration).iteration);
 }
 
 }  // namespace megalith

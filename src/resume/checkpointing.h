@@ -82,22 +82,4 @@ class RunStart {
   Schedules schedules_;
 };
 
-// Loads only the weights, of a checkpoint or a hub directory, for evaluation and generation.
-void load_weights(const std::string& dir, i64 iteration, ModelState& model);
-
-// The model of a directory, from its config.json or the checkpoint's options. Error if it has neither.
-struct StoredModel {
-  ModelConfig model;
-  TokenizerConfig tokenizer;           // empty type for a hub directory
-  std::vector<i64> ends_of_text{};     // end tokens, from the Hugging Face files
-  std::optional<i64> decoder_start{};  // start token of an encoder-decoder, from the same files
-};
-TokenizerConfig stored_tokenizer(const AnyCheckpoint& checkpoint);  // tokenizer of its run; no type if unknown
-StoredModel read_stored_model(const CheckpointPlace& place, i64 iteration);
-StoredModel read_stored_model(const std::string& dir, i64 iteration);
-
-// The directory's checkpoint of this iteration (0: the latest), or its Hugging Face model. Empty if it has neither.
-// Error if `dir` is not a directory.
-std::optional<CheckpointPlace> find_loadable(const std::string& dir, i64 iteration);
-
 }  // namespace megalith

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/escape.h"
+#include "base/mistakes.h"
 
 namespace megalith {
 
@@ -33,22 +34,26 @@ JobVolume parse_volume(const std::string& text) {
 }
 
 void check_job(const Job& job, bool needs_image) {
+  MistakeList wrong;
   constexpr i64 kMostNodes = 100000, kMostGpus = 64;
-  check(is_name(job.name), "--name {}: small letters, digits and dashes are wanted, 50 at most, a letter first",
-        escape_controls(job.name));
-  check(job.nodes >= 1 && job.nodes <= kMostNodes, "--nodes {}: want 1 to {}", job.nodes, kMostNodes);
-  check(job.gpus_per_node >= 1 && job.gpus_per_node <= kMostGpus, "--gpus-per-node {}: want 1 to {}", job.gpus_per_node,
-        kMostGpus);
-  check(!job.image.empty() || !needs_image, "--image is required: the container image that has megalith");
-  check(is_plain(job.image), "--image {}: the name of an image is wanted", escape_controls(job.image));
-  check(is_plain(job.queue), "--queue {}: the name of a queue is wanted", escape_controls(job.queue));
+  wrong.hold(is_name(job.name), "--name {}: small letters, digits and dashes are wanted, 50 at most, a letter first",
+             escape_controls(job.name));
+  wrong.hold(job.nodes >= 1 && job.nodes <= kMostNodes, "--nodes {}: want 1 to {}", job.nodes, kMostNodes);
+  wrong.hold(job.gpus_per_node >= 1 && job.gpus_per_node <= kMostGpus, "--gpus-per-node {}: want 1 to {}",
+             job.gpus_per_node, kMostGpus);
+  wrong.hold(!job.image.empty() || !needs_image, "--image is required: the container image that has megalith");
+  wrong.hold(is_plain(job.image), "--image {}: the name of an image is wanted", escape_controls(job.image));
+  wrong.hold(is_plain(job.queue), "--queue {}: the name of a queue is wanted", escape_controls(job.queue));
   const bool time = !job.time.empty() && std::ranges::all_of(job.time, [](unsigned char c) {
     return std::isdigit(c) || c == ':' || c == '-';
   });
-  check(time, "--time {}: give DAYS-HOURS:MINUTES:SECONDS, for example 24:00:00", escape_controls(job.time));
-  check(!job.command.empty(), "the training command is missing: give it after --, for example `-- pretrain-gpt ...`");
-  check(job.command[0].starts_with("pretrain-"), "'{}' is no training command: give one such as pretrain-gpt",
-        escape_controls(job.command[0]));
+  wrong.hold(time, "--time {}: give DAYS-HOURS:MINUTES:SECONDS, for example 24:00:00", escape_controls(job.time));
+  wrong.hold(!job.command.empty(),
+             "the training command is missing: give it after --, for example `-- pretrain-gpt ...`");
+  wrong.hold(job.command.empty() || job.command[0].starts_with("pretrain-"),
+             "'{}' is no training command: give one such as pretrain-gpt",
+             escape_controls(job.command.empty() ? "" : job.command[0]));
+  wrong.done();
 }
 
 std::string shell_word(const std::string& word) {

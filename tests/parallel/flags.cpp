@@ -3,8 +3,8 @@
 #include <random>
 #include <sstream>
 
-#include "cli/model_source.h"
 #include "cli/retro_build.h"
+#include "complete/complete_options.h"
 #include "data/indexed_dataset_writer.h"
 
 namespace megalith::parity {
@@ -52,7 +52,7 @@ Options options_of(const std::string& more, int ranks) {
   const std::vector<const char*> argv = pointers(words);
   Options options = read_options(int(argv.size()), argv.data());
   options.parallel.world_size = ranks;
-  complete_options(options);
+  complete_options(options, read_sources(options));
   return options;
 }
 

@@ -17,7 +17,7 @@
 #include "models/bert/bert.h"
 #include "models/gpt/gpt.h"
 #include "ops/update.h"
-#include "resume/checkpointing.h"
+#include "resume/stored_model.h"
 
 namespace megalith {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/hub_names.h"
+#include "complete/hub_names.h"
 
 #include <cstdlib>
 #include <filesystem>

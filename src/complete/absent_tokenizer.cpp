@@ -1,4 +1,4 @@
-#include "cli/absent_tokenizer.h"
+#include "complete/absent_tokenizer.h"
 
 #include <algorithm>
 #include <cctype>
