@@ -9,8 +9,8 @@
 
 namespace megalith {
 
-// The settings of the tokenizer of the flags, else of the checkpoint, else tokenizer.json or vocab.json and merges.txt
-// in a hub directory. No type if there is none.
+// The settings of the tokenizer of the flags, else of the checkpoint. Else those of tokenizer.json, or of vocab.json
+// and merges.txt, in a hub directory. No type if there is none.
 TokenizerConfig choose_tokenizer(const TokenizerConfig& flags, const StoredModel& stored, const std::string& dir);
 
 // That tokenizer. nullptr if there is none.

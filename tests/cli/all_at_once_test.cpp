@@ -36,9 +36,10 @@ TEST(AllAtOnce, OfConvert) {
 }
 
 TEST(AllAtOnce, OfSubmit) {
-  expect_mistakes("submit --trainjob --docker --nodes 0 --name A_B --volume data",
-                  {"2 kinds of job", "--nodes 0", "--name A_B", "--volume data", "--image is required",
-                   "the training command is missing", "--docker runs on one node", "give --out FILE"});
+  expect_mistakes(
+      "submit --trainjob --docker --nodes 200000 --name A_B --volume data",
+      {"2 kinds of job", "--nodes 200000: want 1 to 100000", "--name A_B", "--volume data", "--image is required",
+       "the training command is missing", "--docker runs on one node", "give --out FILE"});
 }
 
 TEST(AllAtOnce, OfSmallCommands) {

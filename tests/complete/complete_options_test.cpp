@@ -144,7 +144,7 @@ TEST(Sources, NameTheModelOfTheDirectory) {
   const Sources other = read_sources(bert);
   EXPECT_FALSE(other.knows_model);
   ASSERT_EQ(other.mistakes.size(), 1u);
-  EXPECT_NE(other.mistakes[0].find("holds a gpt, and this command trains a bert"), std::string::npos);
+  EXPECT_NE(other.mistakes[0].find("holds a GPT, and this command trains a BERT"), std::string::npos);
   std::filesystem::remove_all(dir);
 }
 
