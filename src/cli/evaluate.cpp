@@ -58,7 +58,7 @@ std::string find_load(TrainConfig& t) {
 // The settings of an evaluation by these ranks. The run's flags of data and layout keep their meaning.
 void settle_evaluation(Options& o) {
   if (const std::string problem = find_load(o.train); !problem.empty()) {
-    o.wrong.mistakes.push_back(problem);
+    if (!o.wrong.unread.contains("--load")) o.wrong.mistakes.push_back(problem);
     refuse_wrong(o);
   }
   o.train.skip_train = true;

@@ -25,6 +25,7 @@ TEST(AllAtOnce, OfGenerate) {
 
 TEST(AllAtOnce, OfEvaluate) {
   expect_mistakes("evaluate --load /nowhere --mikro-batch-size 2 --data-path x", {"--mikro-batch-size", "/nowhere"});
+  expect_mistakes("evaluate --mikro-batch-size 2 --load", {"--mikro-batch-size", "--load wants a value"});
 }
 
 TEST(AllAtOnce, OfConvert) {
