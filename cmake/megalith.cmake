@@ -35,6 +35,13 @@ endif()
 if(MEGALITH_ARCH)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-march=${MEGALITH_ARCH}>)
 endif()
+set(MEGALITH_TUNES_FOR_AMD OFF)
+if(MEGALITH_NATIVE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=native -Q --help=target OUTPUT_VARIABLE settings ERROR_QUIET)
+  if(settings MATCHES "-mtune=[ \t]+znver")
+    set(MEGALITH_TUNES_FOR_AMD ON)
+  endif()
+endif()
 # With AVX-512 GCC 12.2 (of Debian 12) can store the constant {1, 1, 1, 0} as {1, 1, 1, 1}. Stores of 32 bytes are
 # wrong. Stores of 16 bytes are correct.
 include(CheckCXXCompilerFlag)
