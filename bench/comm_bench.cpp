@@ -1,19 +1,20 @@
 // comm-bench measures transfers between GPUs, one rank each: mpirun -n 2 build/bin/comm-bench. It prints the bus
 // bandwidth of collectives in CUDA graphs, in line and on a lane, as NCCL defines it. Then products and a collective
-// on a lane, with and without overlap, and memory before and after. An argument selects one part: bandwidth, overlap,
-// or stall (rank 0 waits for the others in vain).
+// on a lane, with and without overlap, and memory before and after. An argument selects one part: all, bandwidth,
+// overlap, or stall (rank 0 waits for the others in vain). A second one, nccl, keeps symmetric memory out.
 #include <algorithm>
 #include <cstdlib>
 #include <thread>
 
 #include "base/log.h"
 #include "exec/cuda/executor.h"
+#include "exec/cuda/symmetric/comms.h"
 #include "ops/einsum.h"
 
 namespace megalith::cuda {
 namespace {
 
-constexpr i64 kMiB = i64{1} << 20;
+constexpr i64 kKiB = 1024, kMiB = 1024 * kKiB;
 
 double median(std::vector<double> x) {
   std::sort(x.begin(), x.end());
@@ -65,12 +66,13 @@ void bandwidths(Bench& b, int lane, const std::function<void(const char*)>& memo
   memory("with one for all-to-all");
   Comm &c = b.comms.at(collective), &p = b.comms.at(pairwise);
   const i64 most = 256 * kMiB;
-  std::byte *x = nullptr, *y = nullptr;
-  check_cuda(cudaMalloc(reinterpret_cast<void**>(&x), size_t(most)), "memory");
-  check_cuda(cudaMalloc(reinterpret_cast<void**>(&y), size_t(most)), "memory");
-  check_cuda(cudaMemset(x, 0, size_t(most)), "memory");
+  std::byte* x = nullptr;
+  check_cuda(cudaMalloc(reinterpret_cast<void**>(&x), size_t(2 * most)), "memory");
+  b.comms.share(x, 2 * most, "x");
+  check_cuda(cudaMemset(x, 0, size_t(2 * most)), "memory");
+  std::byte* const y = x + most;
   const double share = double(b.n() - 1) / b.n();
-  for (const i64 bytes : {kMiB, 16 * kMiB, 256 * kMiB}) {
+  for (const i64 bytes : {16 * kKiB, kMiB, 16 * kMiB, 64 * kMiB, 256 * kMiB}) {
     const i64 count = bytes / 2, part = count / b.n(), part_bytes = bytes / b.n();
     const int each = bytes > 100 * kMiB ? 5 : 20;
     std::vector<Message> sends, receives;
@@ -80,7 +82,7 @@ void bandwidths(Bench& b, int lane, const std::function<void(const char*)>& memo
     const auto row = [&](const char* what, double factor, const std::function<void(cudaStream_t)>& work) {
       const double s = b.time(each, work);
       if (b.ranks.rank() == 0)
-        log::say("lane {} {:<15} {:4} MiB  {:8.1f} us  {:6.1f} GB/s", lane, what, bytes / kMiB, s * 1e6,
+        log::say("lane {} {:<15} {:6} KiB  {:8.1f} us  {:6.1f} GB/s", lane, what, bytes / kKiB, s * 1e6,
                  factor * double(bytes) / s / 1e9);
     };
     row("all_reduce", 2 * share, [&](cudaStream_t s) { c.all_reduce(x, y, count, DType::bf16, false, s); });
@@ -88,7 +90,8 @@ void bandwidths(Bench& b, int lane, const std::function<void(const char*)>& memo
     row("reduce_scatter", share, [&](cudaStream_t s) { c.reduce_scatter(x, y, part, DType::bf16, s); });
     row("all_to_all", share, [&](cudaStream_t s) { p.exchange(sends, receives, s); });
   }
-  cudaFree(x), cudaFree(y);
+  b.comms.unshare(x);
+  cudaFree(x);
   memory("after its use");
 }
 
@@ -180,12 +183,13 @@ int stall(Bench& b) {
   return 0;
 }
 
-int bench(const std::string& what) {
+int bench(const std::string& what, const std::string& by) {
   const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
   const auto ranks = join(place);
   Device device(place.local_rank, "");
   const i64 bare = device.free_bytes();
-  const auto comms = make_comms(*ranks, device);
+  std::unique_ptr<Comms> comms = make_comms(*ranks, device);
+  if (by != "nccl") comms = std::make_unique<SymmetricComms>(*ranks, device, std::move(comms));
   Watch watch(*ranks, *comms, {.timeout_seconds = what == "stall" ? 3.0 : 600.0});
   Bench b{*ranks, device, *comms, watch};
   const auto memory = [&](const char* when) {
@@ -206,7 +210,7 @@ int bench(const std::string& what) {
 
 int main(int argc, char** argv) {
   try {
-    return megalith::cuda::bench(argc > 1 ? argv[1] : "");
+    return megalith::cuda::bench(argc > 1 ? argv[1] : "all", argc > 2 ? argv[2] : "symmetric");
   } catch (const std::exception& error) {
     fmt::print(stderr, "comm-bench: {}\n", error.what());
     return 1;

@@ -4,9 +4,9 @@
 // how long nothing ran.
 //   CUDA_INJECTION64_PATH=build/bin/libgpu-trace.so GPU_TRACE_MS=4000 mpirun -n 4 build/bin/megalith pretrain-gpt ...
 // GPU_TRACE_MS: the number of milliseconds, 2000 if unset. Choose whole steps at the end of a run, without evaluation
-// or saves. Transfers are NCCL's kernels; they count from the time when a GPU begins to wait for the others. The last
-// lines are the computing kernels by their time. GPU_TRACE_SPANS=FILE: writes all events to FILE.RANK, for
-// scripts/trace-waiting.
+// or saves. Transfers are NCCL's kernels and those of symmetric memory. They count from the time when a GPU begins to
+// wait for the others. The last lines are the computing kernels by their time. GPU_TRACE_SPANS=FILE: writes all events
+// to FILE.RANK, for scripts/trace-waiting.
 #include <cupti.h>
 #include <cxxabi.h>
 #include <fmt/format.h>
@@ -58,7 +58,8 @@ struct Trace {
     if (whole.find("4markEPV") != std::string::npos) return;  // exec/cuda/mark.cu, which only records the time
     const auto [at, fresh] = names.try_emplace(whole);
     if (fresh) at->second = readable(whole);
-    ran.push_back({{begin, end}, &at->second, stream, whole.find("nccl") != std::string::npos, copy});
+    const bool transfer = whole.find("nccl") != std::string::npos || whole.find("symmetric") != std::string::npos;
+    ran.push_back({{begin, end}, &at->second, stream, transfer, copy});
   }
 };
 

@@ -38,6 +38,7 @@ static CudaOptions cuda_options(const DeviceOptions& options, Ranks* ranks) {
           .is_shared = std::getenv("MEGALITH_HAS_STANDBY") && !std::getenv("MEGALITH_STANDBY"),
           .gemm_cache = file,
           .ranks = ranks,
+          .symmetric_memory = !options.no_symmetric_memory,
           .timeout_seconds = options.timeout_seconds};
 }
 

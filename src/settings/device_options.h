@@ -18,6 +18,7 @@ struct DeviceOptions {
   std::string device = "auto";
   std::string gemm_cache_file = {};  // empty: in the user's cache directory; "none": no file, and nothing is measured
   CpuKernels cpu_kernels = CpuKernels::automatic;  // of builds that have two sets (exec/best_cpu)
+  bool no_symmetric_memory = false;                // collectives of GPUs by NCCL alone
   double timeout_seconds = 600;                    // of what a GPU waits for from others; --distributed-timeout-minutes
 
   DeviceKind kind() const {

@@ -162,6 +162,10 @@ void list_fields(DeviceOptions& c, config::FieldList& f) {
         "user's cache directory. none: no measurement, the library's first suggestions, the same in every run. Not in "
         "Megatron.")
       .shown_as("FILE");
+  f.add(
+      "no-symmetric-memory", c.no_symmetric_memory,
+      "Collectives between GPUs of a host by NCCL alone. Default: with NVLink, kernels access the other GPUs' memory. "
+      "Not in Megatron.");
 }
 
 // Stages of a pipeline, and what they do when.

@@ -145,8 +145,11 @@ TEST(Fp8Weights, are_the_one_quantization_that_is_read) {
     expect_error([&] { parse_hf_config(config, "config.json"); }, message);
   };
   refused(R"({"quant_method":"gptq","bits":4})",
-          "config.json: quantization_config: quant_method is \"gptq\" of \"e4m3\": only \"fp8\" of \"e4m3\" is read");
-  refused(R"({"quant_method":"fp8","fmt":"e5m2","weight_block_size":[128,128]})", "\"fp8\" of \"e5m2\"");
+          "config.json: quantization_config: quant_method is \"gptq\": of quantized weights only \"fp8\" in blocks is "
+          "read; "
+          "dequantize the model first, or take its original weights");
+  refused(R"({"quant_method":"fp8","fmt":"e5m2","weight_block_size":[128,128]})",
+          "fmt is \"e5m2\": only \"e4m3\" is read");
   refused(R"({"quant_method":"fp8"})", "weight_block_size is missing: want [rows, columns] of a block");
   refused(R"({"quant_method":"fp8","weight_block_size":[128,0]})", "weight_block_size is [128,0]: want");
   refused("[]", "quantization_config is []: want an object");

@@ -75,9 +75,10 @@ std::optional<Fp8Blocks> read_quantization(const JsonFields& f) {
   if (!q.is_object()) f.want({"quantization_config"}, q, "an object");
   const JsonFields fields(q, f.where() + ": quantization_config");
   const std::string method = fields.text({"quant_method"}, ""), format = fields.text({"fmt"}, "e4m3");
-  check(method == "fp8" && format == "e4m3",
-        "{}: quant_method is \"{}\" of \"{}\": only \"fp8\" of \"e4m3\" is read; dequantize the model first",
-        fields.where(), method, format);
+  constexpr std::string_view advice = "dequantize the model first, or take its original weights";
+  check(method == "fp8", "{}: quant_method is \"{}\": of quantized weights only \"fp8\" in blocks is read; {}",
+        fields.where(), method, advice);
+  check(format == "e4m3", "{}: fmt is \"{}\": only \"e4m3\" is read; {}", fields.where(), format, advice);
   const json* blocks = fields.find({"weight_block_size"});
   const bool good = blocks != nullptr && blocks->is_array() && blocks->size() == 2 &&
                     std::ranges::all_of(*blocks, [](const json& n) { return n.is_number_unsigned() && n != 0; });

@@ -15,11 +15,12 @@ int cuda_device_count();
 std::string why_no_cuda();
 
 struct CudaOptions {
-  int device = 0;               // ordinal, for a single rank; several ranks take theirs by their place on the host
-  bool sees_own = false;        // the process sees no other GPU, so its GPU is number 0
-  bool is_shared = false;       // with a standby process, which needs as much memory outside its plan as this one
-  std::string gemm_cache = {};  // file of chosen matrix-product algorithms; empty: nothing is measured
-  Ranks* ranks = nullptr;       // for plans for several ranks
+  int device = 0;                // ordinal, for a single rank; several ranks take theirs by their place on the host
+  bool sees_own = false;         // the process sees no other GPU, so its GPU is number 0
+  bool is_shared = false;        // with a standby process, which needs as much memory outside its plan as this one
+  std::string gemm_cache = {};   // file of chosen matrix-product algorithms; empty: nothing is measured
+  Ranks* ranks = nullptr;        // for plans for several ranks
+  bool symmetric_memory = true;  // collectives of GPUs with NVLink by kernels that access each other's memory
   // limit without progress: then this rank ends, and names what it waited for
   double timeout_seconds = JoinOptions{}.timeout_seconds;
 };

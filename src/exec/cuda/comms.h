@@ -38,6 +38,11 @@ class Comms {
   // the same time. If none is missing it costs one exchange of texts.
   virtual void connect(const std::vector<CommunicatorGroup>& mine) = 0;
   virtual Comm& at(const CommunicatorGroup& group) = 0;  // Error if it was not connected
+  // Tells the memory in which a plan's transfers read and write, before it has contents: they may be overwritten.
+  // `layout`: the offsets of these transfers' buffers. All ranks call it at the same time.
+  virtual void share(std::byte* /*arena*/, i64 /*bytes*/, const std::string& /*layout*/) {}
+  // Before that memory is freed.
+  virtual void unshare(const std::byte* /*arena*/) {}
   // A background error; empty if there is none. Any thread may call it.
   virtual std::string error() = 0;
   // Aborts running operations on this rank only. Any thread may call it; no other call may follow.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/rng.h"
 #include "exec/cuda/products/gemm_choices.h"
 #include "plan/data_reduction.h"
 #include "plan/first_update.h"
@@ -16,6 +17,19 @@ i64 workspace_bytes(Device& device, const Graph& g, const Node& n) {
   for (Value v : n.ins) context.ins.push_back(g.type(v));
   for (Value v : n.outs) context.outs.push_back(g.type(v));
   return prepare_any(n.op, context).workspace;
+}
+
+// The offsets of all buffers of transfers, as a number.
+static std::string layout_of_transfers(const Plan& plan) {
+  std::string text;
+  for (const Program& p : plan.programs)
+    for (const Instruction& in : p.instructions) {
+      if (!in.op.get_if<Relayout>()) continue;
+      for (const std::vector<int>* buffers : {&in.ins, &in.outs})
+        for (const int b : *buffers) text += fmt::format("{} ", p.buffers[size_t(b)].offset);
+      text += fmt::format("{};", in.workspace);
+    }
+  return fmt::format("{:016x}", hash_name(text));
 }
 
 Executor::Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers, bool is_deferred)
@@ -32,6 +46,7 @@ void Executor::take_memory() {
         "cannot allocate the plan's {} bytes on {}, {} are free: use a smaller --micro-batch-size or model",
         plan_.arena_bytes, device_.name(), device_.free_bytes());
   host_ = zeroed_pinned(plan_.host_bytes);
+  if (peers_) peers_->comms.share(arena_.get(), bytes, layout_of_transfers(plan_));
   place_steps();
   tune_alike();
   check_cuda(cudaMemsetAsync(arena_.get(), 0, size_t(bytes), device_.stream()), "zeroing the arena");
@@ -40,7 +55,9 @@ void Executor::take_memory() {
 Executor::~Executor() {
   cudaStreamSynchronize(device_.stream());
   drop_graphs();
-  if (peers_) peers_->ranks.doing(nullptr);
+  if (!peers_) return;
+  peers_->comms.unshare(arena_.get());
+  peers_->ranks.doing(nullptr);
 }
 
 void Executor::drop_graphs() {
