@@ -143,15 +143,17 @@ class Composition {
            weights - hidden_weights + slower * (hidden_sums + hidden_weights);
   }
 
-  // The fewest communicators of such a layout (exec/sim/paper_backend.cpp counts all).
+  // The fewest communicators of such a layout (exec/sim/paper_backend.cpp counts all). Those of one node may be in
+  // symmetric memory.
   double link_bytes() const {
-    if (o_.parallel.world_size == 1) return 0;
+    if (o_.parallel.world_size <= facts_.node_gpus) return 0;
     constexpr double kInLine = 32, kOnLane = 24, kLinks = 4;
     double blocks = kInLine;
-    if (c_.tp > 1) blocks += kInLine;
-    if (c_.cp > 1) blocks += kInLine;
-    if (dense_ranks() > 1) blocks += kInLine + (o_.parallel.overlap_grad_reduce ? kOnLane : 0);
-    if (dense_ranks() > 1 && o_.parallel.overlap_param_gather) blocks += kOnLane;
+    if (c_.tp > facts_.node_gpus) blocks += kInLine;
+    if (c_.cp > facts_.node_gpus) blocks += kInLine;
+    const bool crosses = dense_ranks() > 1 && dense_ranks() * double(c_.tp) > double(facts_.node_gpus);
+    if (crosses) blocks += kInLine + (o_.parallel.overlap_grad_reduce ? kOnLane : 0);
+    if (crosses && o_.parallel.overlap_param_gather) blocks += kOnLane;
     if (c_.pp > 1) blocks += kLinks;
     return double(facts_.nccl_bytes) + blocks * double(facts_.nccl_bytes_each);
   }

@@ -84,8 +84,12 @@ std::vector<T> values(int rank, i64 count) {
 
 template <class T>
 T sum(int ranks, i64 i, bool largest) {
-  float s = value(0, i);
-  for (int r = 1; r < ranks; ++r) s = largest ? std::max(s, value(r, i)) : s + value(r, i);
+  using S = std::conditional_t<(sizeof(T) < 4), float, T>;
+  auto s = S(T(value(0, i)));
+  for (int r = 1; r < ranks; ++r) {
+    const auto x = S(T(value(r, i)));
+    s = largest ? std::max(s, x) : s + x;
+  }
   return T(s);
 }
 
@@ -99,11 +103,12 @@ i64 different(const std::vector<T>& got, const std::function<T(i64)>& want) {
   return n;
 }
 
-// Counts of elements of a part: one word, words that do not fill a block, many rounds of all blocks and a rest.
+// Counts of elements of a part: one word, words that do not fill a block, many rounds of all blocks and a rest, and
+// what fills no words.
 template <class T>
 std::vector<i64> part_sizes(int ranks) {
   const i64 word = 16 / sizeof(T);
-  return {word, 1000 * word, (i64{20} << 20) / i64(sizeof(T)) / ranks / word * word - 3 * word};
+  return {word, 1000 * word, (i64{9} << 20) / i64(sizeof(T)) / ranks / word * word - 3 * word, 1, 33333};
 }
 
 template <class T>
@@ -151,6 +156,14 @@ TEST_F(Symmetric, CollectivesEqualTheirDefinition) {
     expect_collectives<bf16>(DType::bf16, n, 1);
     expect_collectives<f16>(DType::f16, n, 0);
   }
+}
+
+// Other numbers of members and other types have kernels without words of 16 bytes.
+TEST_F(Symmetric, GeneralKernelsEqualTheDefinitionToo) {
+  expect_collectives<bf16>(DType::bf16, 3, 0);
+  expect_collectives<float>(DType::f32, 5, 1);
+  expect_collectives<double>(DType::f64, 2, 0);
+  expect_collectives<i32>(DType::i32, 2, 0);
 }
 
 // A few elements have no alignment: amax, counts, norms.

@@ -199,7 +199,7 @@ class CudaBackend final : public Backend, public TellsFacts, public DefersMemory
   // Memory of the context and the libraries on the GPU; kernels' code is loaded at first use.
   i64 fixed_bytes() const override {
     device_.blas(), device_.dnn();
-    return (device_.total_bytes() - device_.free_bytes() - held_bytes_) * (is_shared_ ? 2 : 1);
+    return (device_.total_bytes() - device_.free_bytes() - held_bytes_) * (is_shared_ ? 2 : 1) + sharing_bytes_;
   }
   i64 available_bytes() const override { return device_.total_bytes(); }
   i64 peak_bytes() const override { return device_.total_bytes() - device_.free_bytes(); }
@@ -215,6 +215,7 @@ class CudaBackend final : public Backend, public TellsFacts, public DefersMemory
     std::vector<cuda::CommunicatorGroup> needed = cuda::communicator_groups_of(plan, coord);
     for (const Link& l : links) needed.push_back(cuda::link_of(l.from, l.to, l.channel));
     comms_->connect(needed);
+    sharing_bytes_ = comms_->sharing_bytes(plan.arena_bytes);
   }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
     connect(plan, coord, {});
@@ -238,7 +239,8 @@ class CudaBackend final : public Backend, public TellsFacts, public DefersMemory
   }
 
   mutable cuda::Device device_;
-  mutable i64 held_bytes_ = 0;  // of the state, beside the plan's memory for a while
+  mutable i64 held_bytes_ = 0;     // of the state, beside the plan's memory for a while
+  mutable i64 sharing_bytes_ = 0;  // that sharing the next plan's memory takes
   const bool is_shared_;
   // For several ranks. Members below use those above.
   std::unique_ptr<cuda::Comms> comms_;

@@ -43,6 +43,8 @@ class Comms {
   virtual void share(std::byte* /*arena*/, i64 /*bytes*/, const std::string& /*layout*/) {}
   // Before that memory is freed.
   virtual void unshare(const std::byte* /*arena*/) {}
+  // Device memory that sharing an arena will take, in the groups that are connected.
+  virtual i64 sharing_bytes(i64 /*arena_bytes*/) const { return 0; }
   // A background error; empty if there is none. Any thread may call it.
   virtual std::string error() = 0;
   // Aborts running operations on this rank only. Any thread may call it; no other call may follow.

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/process_memory.h"
+#include "exec/cuda_needs/symmetric_needs.h"
 #include "exec/sim/paper_interpreter.h"
 #include "exec/sim/paper_libraries.h"
 #include "graph/relayout_op.h"
@@ -16,8 +17,21 @@ namespace {
 // Blocks that communicators run on (exec/cuda/nccl/comms.cpp): in line, on lanes, between pipeline stages.
 constexpr i64 kInLine = 32, kOnLane = 24, kLinkBlocks = 2;
 
+struct CommunicatorNeeds {
+  i64 blocks = 0;        // of NCCL's communicators
+  std::set<int> mapped;  // ranks whose memory is mapped
+};
+
+// Over PCIe NCCL moves all data.
+bool is_symmetric(const std::vector<int>& ranks, const DeviceFacts& facts) {
+  const bool nvlink = facts.node.gbps > facts.pcie_gbps;
+  const auto node = [&](int rank) { return rank / facts.node_gpus; };
+  return nvlink && cuda::may_be_symmetric(ranks.size()) &&
+         std::ranges::all_of(ranks, [&](int r) { return node(r) == node(ranks[0]); });
+}
+
 // Each set of ranks has a communicator for each lane, and another for all-to-all.
-i64 nccl_blocks(const Plan& plan, const Coord& coord) {
+CommunicatorNeeds communicator_needs(const Plan& plan, const Coord& coord, const DeviceFacts& facts) {
   std::set<std::tuple<bool, int, std::vector<int>>> communicators;
   for (const Program& p : plan.programs)
     for (const Instruction& in : p.instructions)
@@ -25,9 +39,14 @@ i64 nccl_blocks(const Plan& plan, const Coord& coord) {
         const bool pairs = op->transfer == Transfer::all_to_all || op->transfer == Transfer::rotate;
         if (auto ranks = op->group(plan.mesh, coord); ranks.size() > 1) communicators.insert({pairs, op->lane, ranks});
       }
-  i64 blocks = 0;
-  for (const auto& [pairs, lane, ranks] : communicators) blocks += lane ? kOnLane : kInLine;
-  return blocks;
+  CommunicatorNeeds needs;
+  for (const auto& [pairs, lane, ranks] : communicators)
+    if (!pairs && is_symmetric(ranks, facts))
+      needs.mapped.insert(ranks.begin(), ranks.end());
+    else
+      needs.blocks += lane ? kOnLane : kInLine;
+  needs.mapped.erase(plan.mesh.rank(coord));
+  return needs;
 }
 
 class Paper final : public PaperBackend, public TellsWorkspaces {
@@ -46,13 +65,15 @@ class Paper final : public PaperBackend, public TellsWorkspaces {
     return cuda::needed_workspace(n.op, node, libraries_);
   }
   bool may_need_workspace(const AnyOp& op) const override { return cuda::may_need_workspace(op); }
-  i64 fixed_bytes() const override { return facts_.reserved_bytes + nccl_bytes_; }
+  i64 fixed_bytes() const override { return facts_.reserved_bytes + comms_bytes_; }
   i64 available_bytes() const override { return facts_.memory_bytes; }
   i64 peak_bytes() const override { return 0; }
   std::optional<i64> host_bytes() const override { return resident_bytes(); }
   void connect(const Plan& plan, const Coord& coord, std::span<const Link> links) const override {
-    const i64 blocks = nccl_blocks(plan, coord) + kLinkBlocks * i64(links.size());
-    nccl_bytes_ = blocks > 0 ? facts_.nccl_bytes + blocks * facts_.nccl_bytes_each : 0;
+    const CommunicatorNeeds needs = communicator_needs(plan, coord, facts_);
+    const i64 blocks = needs.blocks + kLinkBlocks * i64(links.size());
+    comms_bytes_ = (blocks > 0 ? facts_.nccl_bytes + blocks * facts_.nccl_bytes_each : 0) +
+                   i64(needs.mapped.size()) * cuda::mapping_bytes(plan.arena_bytes);
   }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
     return make_paper_interpreter(plan, coord, facts_);
@@ -64,7 +85,7 @@ class Paper final : public PaperBackend, public TellsWorkspaces {
   std::shared_ptr<const DeviceFacts> owned_;
   const DeviceFacts& facts_;
   PaperLibraries libraries_;
-  mutable i64 nccl_bytes_ = 0;
+  mutable i64 comms_bytes_ = 0;
 };
 
 }  // namespace

@@ -3,14 +3,12 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
-#include "base/dtype.h"
+#include "exec/cuda_needs/symmetric_needs.h"
 
 namespace megalith::cuda {
 
-// Members of a group at most, and blocks of a transfer at most.
-constexpr int kMostMembers = 8, kMostSymmetricBlocks = 32;
-// Whether there are kernels for this number of members.
-constexpr bool has_symmetric_kernels(size_t members) { return members == 2 || members == 4 || members == 8; }
+// Blocks of a transfer at most.
+constexpr int kMostSymmetricBlocks = 128;
 
 // One group's meeting place: a word for each block and member on each GPU, in which the others write.
 struct MeetingWords {
@@ -31,21 +29,14 @@ struct SymmetricBuffer {
   std::byte* on[kMostMembers] = {};
 };
 
-// All sizes are in bytes. Addresses and sizes are multiples of 16, but for symmetric_small_reduce.
-//
-// Copies `mine` to part `me` of `all` on all members.
+// Copies `mine` to part `me` of `all` on all members. `part`: bytes.
 void symmetric_gather(const SymmetricGroup& g, const std::byte* mine, const SymmetricBuffer& all, i64 part,
                       cudaStream_t stream);
-// `mine` gets the sum of part `me` of `all` on all members: in f32, in the members' order, rounded once.
-// f32, bf16 or f16.
+// `mine` gets the sum of part `me` of `all` on all members: in the members' order, rounded once. `part`: elements.
 void symmetric_reduce_scatter(const SymmetricGroup& g, const SymmetricBuffer& all, std::byte* mine, i64 part,
                               DType dtype, cudaStream_t stream);
 // `to` on all members gets the sum, or the maximum, of `from` on all members. `to` may be `from`. NaN is the largest.
-void symmetric_all_reduce(const SymmetricGroup& g, const SymmetricBuffer& from, const SymmetricBuffer& to, i64 bytes,
+void symmetric_all_reduce(const SymmetricGroup& g, const SymmetricBuffer& from, const SymmetricBuffer& to, i64 count,
                           DType dtype, bool largest, cudaStream_t stream);
-// The same for at most kMostSmall elements, of any alignment: each member reads all.
-constexpr i64 kMostSmall = 16384;
-void symmetric_small_reduce(const SymmetricGroup& g, const SymmetricBuffer& from, std::byte* to, i64 count, DType dtype,
-                            bool largest, cudaStream_t stream);
 
 }  // namespace megalith::cuda

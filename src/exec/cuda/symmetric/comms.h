@@ -1,7 +1,8 @@
-// Communicators that use symmetric memory where a group's ranks share a host with NVLink, and another implementation
-// for all else.
+// Communicators in symmetric memory, where all ranks of a group share a host with NVLink. All others are of another
+// implementation.
 #pragma once
 #include <map>
+#include <set>
 
 #include "exec/cuda/comms.h"
 #include "exec/cuda/device_memory.h"
@@ -20,6 +21,7 @@ class SymmetricComms final : public Comms {
   Comm& at(const CommunicatorGroup& group) override;
   void share(std::byte* arena, i64 bytes, const std::string& layout) override;
   void unshare(const std::byte* arena) override { memory_.unshare(arena); }
+  i64 sharing_bytes(i64 arena_bytes) const override { return i64(peers_.size()) * mapping_bytes(arena_bytes); }
   std::string error() override { return others_->error(); }
   void abort() override;
 
@@ -29,10 +31,12 @@ class SymmetricComms final : public Comms {
   Ranks& ranks_;
   std::unique_ptr<Comms> others_;
   SymmetricMemory memory_;
-  DeviceMemory words_;                        // MeetingWords by number of the group; null: without symmetric memory
+  DeviceMemory words_;                        // MeetingWords by number of the group
   Pinned aborted_;                            // one u32
   std::map<int, int> made_;                   // by host: number of groups
-  std::map<CommunicatorGroup, int> numbers_;  // of the groups of one host, by host
+  std::map<CommunicatorGroup, int> numbers_;  // of the symmetric groups of all hosts, each by its host
+  std::set<CommunicatorGroup> without_;       // of them, own ones for which other communicators exist too
+  std::set<int> peers_;                       // the other ranks of own symmetric groups
   std::map<CommunicatorGroup, std::unique_ptr<Member>> members_;
 };
 

@@ -77,7 +77,7 @@ static Offer parse(const std::string& text) {
   return o;
 }
 
-void SymmetricMemory::share(std::byte* memory, i64 bytes, const std::string& layout) {
+void SymmetricMemory::share(std::byte* memory, i64 bytes, const std::string& layout, const std::set<int>& peers) {
   const int me = ranks_.rank();
   Region region{memory, bytes, std::vector<std::byte*>(size_t(ranks_.size())), {}, {}};
   cudaIpcMemHandle_t handle{};
@@ -94,6 +94,7 @@ void SymmetricMemory::share(std::byte* memory, i64 bytes, const std::string& lay
   std::string reached(size_t(ranks_.size()), '0');
   for (int r = 0; r < ranks_.size(); ++r) {
     const Offer theirs = parse(offered[size_t(r)]);
+    if (r != me && !peers.contains(r)) continue;
     if (host(r) != host(me) || theirs.handle == "none" || theirs.layout != own.layout) continue;
     int gpu = 0;
     if (cudaDeviceGetByPCIBusId(&gpu, theirs.bus.c_str()) == cudaSuccess && has_nvlink(device_.ordinal(), gpu)) {
@@ -129,17 +130,25 @@ void SymmetricMemory::unshare(const std::byte* memory) {
   regions_.erase(it);
 }
 
+const SymmetricMemory::Region* SymmetricMemory::region_of(const std::byte* memory, i64 bytes) const {
+  const auto it = std::ranges::find_if(
+      regions_, [&](const Region& r) { return memory >= r.mine && memory + bytes <= r.mine + r.bytes; });
+  return it == regions_.end() ? nullptr : &*it;
+}
+
+bool SymmetricMemory::reach_each_other(std::span<const int> ranks, const std::byte* memory) const {
+  const Region* region = region_of(memory, 1);
+  return region && std::ranges::all_of(ranks, [&](int a) {
+           return std::ranges::all_of(ranks, [&](int b) { return region->reached[size_t(a)][size_t(b)] == '1'; });
+         });
+}
+
 std::optional<std::vector<std::byte*>> SymmetricMemory::at(std::span<const int> ranks, const std::byte* mine,
                                                            i64 bytes) const {
-  const auto region = std::ranges::find_if(
-      regions_, [&](const Region& r) { return mine >= r.mine && mine + bytes <= r.mine + r.bytes; });
-  if (region == regions_.end()) return std::nullopt;
+  const Region* region = region_of(mine, bytes);
+  if (!region || !reach_each_other(ranks, mine)) return std::nullopt;
   std::vector<std::byte*> out;
-  for (const int a : ranks) {
-    for (const int b : ranks)
-      if (region->reached[size_t(a)][size_t(b)] != '1') return std::nullopt;
-    out.push_back(region->on[size_t(a)] + (mine - region->mine));
-  }
+  for (const int r : ranks) out.push_back(region->on[size_t(r)] + (mine - region->mine));
   return out;
 }
 

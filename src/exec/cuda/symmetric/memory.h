@@ -2,6 +2,7 @@
 // with the same plan have the same buffer at the same offset, so a rank knows the address of a peer's buffer.
 #pragma once
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,17 +20,19 @@ class SymmetricMemory {
   SymmetricMemory(const SymmetricMemory&) = delete;
   SymmetricMemory& operator=(const SymmetricMemory&) = delete;
 
-  // Maps the memory of all ranks on this host, which need not have contents yet: they are overwritten. All ranks call
-  // it at the same time, each with its own memory from cudaMalloc. `layout`: the offsets of buffers, as a text without
-  // spaces. Nothing is mapped where the driver refuses; at() tells.
-  void share(std::byte* memory, i64 bytes, const std::string& layout);
+  // Maps the memory of `peers` on this host, where the driver does not refuse; reach_each_other() tells. All ranks call
+  // it at the same time, each with its own memory from cudaMalloc, whose contents may be overwritten. `layout`: the
+  // offsets of buffers, as a text without spaces.
+  void share(std::byte* memory, i64 bytes, const std::string& layout, const std::set<int>& peers);
   // Unmaps what was shared with this memory. The owner frees the memory itself.
   void unshare(const std::byte* memory);
 
   // The host's number of a rank, from 0 on.
   int host(int rank) const { return hosts_[size_t(rank)]; }
-  // The addresses of `bytes` at `mine` on these ranks. None unless all of them have mapped each other's memory, with
-  // the same layout. All these ranks get the same answer.
+  // Whether these ranks have all mapped the memory that each of them shared with this one, in the same layout. All
+  // ranks get the same answer.
+  bool reach_each_other(std::span<const int> ranks, const std::byte* memory) const;
+  // The addresses of `bytes` at `mine` on these ranks, this one among them. None if they do not reach each other.
   std::optional<std::vector<std::byte*>> at(std::span<const int> ranks, const std::byte* mine, i64 bytes) const;
 
  private:
@@ -40,6 +43,7 @@ class SymmetricMemory {
     std::vector<void*> opened;         // to close
     std::vector<std::string> reached;  // by rank: '1' for each rank whose memory it has mapped, with the same layout
   };
+  const Region* region_of(const std::byte* memory, i64 bytes) const;
   // Whether kernels of this GPU can access that one's memory.
   bool reach(int gpu) const;
   // Maps another process's memory. Null if the driver refuses.
