@@ -39,6 +39,7 @@ float value(int r, i64 i) {
 template <class T>
 struct Member {
   static constexpr i64 kHalf = i64{24} << 20;
+  static constexpr int kBlocks = 16;  // eight ranks on one GPU fit
   Ranks& ranks;
   cuda::Device device;
   NoComms* others = new NoComms;  // owned by comms
@@ -49,7 +50,7 @@ struct Member {
   Member(Ranks& r, int lane)
       : ranks(r),
         device(r.rank() % cuda_device_count(), ""),
-        comms(r, device, std::unique_ptr<cuda::Comms>(others)),
+        comms(r, device, std::unique_ptr<cuda::Comms>(others), kBlocks),
         arena(cuda::try_device_memory(2 * kHalf)),
         group{cuda::CommunicatorGroup::collective, lane, {}} {
     for (int k = 0; k < r.size(); ++k) group.ranks.push_back(k);

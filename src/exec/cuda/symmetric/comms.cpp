@@ -22,7 +22,7 @@ class SymmetricComms::Member final : public Comm {
     for (size_t k = 0; k < words->size(); ++k)
       on_.words[k] = reinterpret_cast<MeetingWords*>((*words)[k]) + comms_.numbers_.at(group);
     on_.aborted = reinterpret_cast<const volatile u32*>(comms_.aborted_.get());
-    on_.blocks = group.lane ? kSymmetricLaneBlocks : kMostSymmetricBlocks;
+    on_.blocks = std::min(comms_.blocks_, group.lane ? kSymmetricLaneBlocks : kMostSymmetricBlocks);
   }
 
   void all_gather(const std::byte* mine, std::byte* all, i64 count, DType dtype, cudaStream_t stream) override {
@@ -67,8 +67,12 @@ class SymmetricComms::Member final : public Comm {
   SymmetricGroup on_;
 };
 
-SymmetricComms::SymmetricComms(Ranks& ranks, Device& device, std::unique_ptr<Comms> others)
-    : ranks_(ranks), others_(std::move(others)), memory_(ranks, device), aborted_(zeroed_pinned(sizeof(u32))) {
+SymmetricComms::SymmetricComms(Ranks& ranks, Device& device, std::unique_ptr<Comms> others, int blocks)
+    : ranks_(ranks),
+      blocks_(blocks),
+      others_(std::move(others)),
+      memory_(ranks, device),
+      aborted_(zeroed_pinned(sizeof(u32))) {
   words_ = try_device_memory(kWordsBytes);
   check(words_ != nullptr, "cannot allocate {} bytes on {}: it is full", kWordsBytes, device.name());
   std::set<int> all;

@@ -14,7 +14,8 @@ namespace megalith::cuda {
 
 class SymmetricComms final : public Comms {
  public:
-  SymmetricComms(Ranks& ranks, Device& device, std::unique_ptr<Comms> others);
+  // `blocks` of a transfer at most. All blocks of all ranks that share a GPU must fit on it at once.
+  SymmetricComms(Ranks& ranks, Device& device, std::unique_ptr<Comms> others, int blocks = kMostSymmetricBlocks);
   ~SymmetricComms() override;
 
   void connect(const std::vector<CommunicatorGroup>& mine) override;
@@ -29,6 +30,7 @@ class SymmetricComms final : public Comms {
   class Member;
 
   Ranks& ranks_;
+  const int blocks_;
   std::unique_ptr<Comms> others_;
   SymmetricMemory memory_;
   DeviceMemory words_;                        // MeetingWords by number of the group
