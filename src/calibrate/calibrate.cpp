@@ -51,6 +51,7 @@ class Recorder {
       if (!(kind.work > 0) || !(t.each[i] > 0)) continue;
       Seen& seen = seen_[{int(kind.table), kind.form, kind.sizes}];
       seen.work = kind.work, seen.seconds.push_back(t.each[i]);
+      if (sim::is_of_experts(p.instructions[i].op)) seen.moved = kind.moved - kind.reads_sums;
     }
     together_.push_back(t.step / t.all());
     log::say("{}: {} instructions, {:.3f} ms one by one, {:.3f} ms together", model.name, p.instructions.size(),
@@ -70,7 +71,7 @@ class Recorder {
       auto& to = table == int(KernelKind::Table::product)     ? f.products
                  : table == int(KernelKind::Table::attention) ? f.attention
                                                               : f.kernels;
-      to.push_back({form, sizes, seen.work, median(seen.seconds)});
+      to.push_back({form, sizes, seen.work, median(seen.seconds), seen.moved});
     }
     f.together = together_.empty() ? 1 : median(together_);
     f.measured = true;
@@ -92,7 +93,7 @@ class Recorder {
     return most ? most->work / most->seconds / 1e9 : 1;
   }
   struct Seen {
-    double work = 0;
+    double work = 0, moved = 0;
     std::vector<double> seconds;
   };
   const Backend& backend_;

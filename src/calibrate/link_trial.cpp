@@ -101,7 +101,7 @@ LinkTrialSizes link_trial_sizes(bool gpu) {
             .looks = 5};
   return {.bytes = {64 * kKiB, 512 * kKiB, 4 * kMiB, 16 * kMiB, 64 * kMiB, 256 * kMiB, 512 * kMiB},
           .beside = 256 * kMiB,
-          .product = 4096,
+          .product = 8192,  // its tiles fill many rounds of all multiprocessors, as those of large models do
           .sequence = 4096,
           .elements = 128 * kMiB};
 }

@@ -16,6 +16,7 @@ struct KernelFact {
   std::vector<i64> sizes;  // coordinates of interpolation
   double work = 0;         // flops of products and attention, bytes of other ops
   double seconds = 0;
+  double moved = 0;  // bytes read and written by a product of experts; 0: not known
 };
 
 // Measured transfers: bytes of the whole message, and bus bandwidth in GB/s as in nccl-tests.

@@ -184,7 +184,8 @@ void read_kernels(Section& file, const std::string& list, const std::vector<std:
     }
     double per_second = 0;
     f.work = double(f.sizes[0]);
-    s.maybe("work", f.work), s.positive(rate, per_second);
+    s.maybe("work", f.work), s.maybe("moved", f.moved), s.positive(rate, per_second);
+    check(f.moved >= 0, "hardware file {}: moved of {} is {}: want bytes", file.where(), f.form, f.moved);
     check(f.work > 0, "hardware file {}: work of {} is {}: want more than 0", file.where(), f.form, f.work);
     f.seconds = f.work / per_second / unit;
     s.done();

@@ -43,8 +43,9 @@ double tera(const KernelFact& f) { return f.work / f.seconds / 1e12; }
 std::string products(const DeviceFacts& f) {
   std::string out = "matmul:\n";
   for (const KernelFact& p : f.products)
-    out += fmt::format("  - {{form: {}, m: {}, n: {}, k: {}, work: {:.9g}, tflops: {:.5g}}}\n", quoted(p.form),
-                       p.sizes[0], p.sizes[1], p.sizes[2], p.work, tera(p));
+    out += fmt::format("  - {{form: {}, m: {}, n: {}, k: {}, work: {:.9g}{}, tflops: {:.5g}}}\n", quoted(p.form),
+                       p.sizes[0], p.sizes[1], p.sizes[2], p.work,
+                       p.moved > 0 ? fmt::format(", moved: {:.9g}", p.moved) : "", tera(p));
   return out;
 }
 

@@ -90,8 +90,28 @@ TEST(FactsClock, a_product_moves_its_bytes_at_the_memorys_rate_at_most) {
   // A record is of a first micro-batch, which reads no sums.
   known.moved = 1.5 * recorded * 3e12;
   EXPECT_DOUBLE_EQ(clock.seconds(known), recorded);
-  known.adds = true;
+  known.reads_sums = 1;
   EXPECT_DOUBLE_EQ(clock.seconds(known), 1.5 * recorded);
+}
+
+// Weights of experts are read once for all rows: with half of the experts and the same rows a product is faster.
+TEST(FactsClock, products_of_experts_have_the_rate_of_their_rows) {
+  DeviceFacts f = some();
+  f.products = {{"grouped_product", {32768, 1536, 2048}, 2e11, 400e-6, 0.9e9}};
+  const FactsClock clock(f);
+  KernelKind all{KernelKind::Table::product, "grouped_product", {32768, 1536, 2048}, 2e11, 0.9e9, 0};
+  EXPECT_NEAR(clock.seconds(all), 400e-6, 1e-9);
+  KernelKind half = all;
+  half.moved = 0.5e9;  // 300 us move 0.9e9 bytes, so 264.6 us compute
+  EXPECT_NEAR(clock.seconds(half), std::hypot(264.575e-6, 0.5e9 / 3e12), 1e-9);
+  KernelKind adding = all;
+  adding.moved = 1.5e9, adding.reads_sums = 0.6e9;
+  EXPECT_NEAR(clock.seconds(adding), std::hypot(264.575e-6, 0.5e-3), 1e-9);
+  KernelKind twice = all;
+  twice.sizes[0] *= 2, twice.work *= 2, twice.moved = 1.0e9;
+  EXPECT_NEAR(clock.seconds(twice), std::hypot(2 * 264.575e-6, 1.0e9 / 3e12), 1e-9);
+  f.products[0].moved = 0;
+  EXPECT_NEAR(FactsClock(f).seconds(half), 400e-6, 1e-9) << "a file without the bytes";
 }
 
 TEST(FactsClock, transfers_go_by_the_link_that_their_ranks_share) {

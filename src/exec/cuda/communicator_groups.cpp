@@ -22,7 +22,10 @@ std::optional<CommunicatorGroup> communicator_group_of(const Relayout& op, const
   std::vector<int> group = op.group(mesh, coord);
   if (group.size() == 1) return std::nullopt;
   const bool pairs = op.transfer == Transfer::all_to_all || op.transfer == Transfer::rotate;
-  const auto kind = pairs ? CommunicatorGroup::pairwise : CommunicatorGroup::collective;
+  const bool stages = mesh.n(op.axes & groups::pipeline) > 1;
+  const auto kind = pairs    ? CommunicatorGroup::pairwise
+                    : stages ? CommunicatorGroup::between_stages
+                             : CommunicatorGroup::collective;
   return CommunicatorGroup{kind, op.lane, std::move(group)};
 }
 

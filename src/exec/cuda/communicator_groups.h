@@ -17,8 +17,9 @@ namespace megalith::cuda {
 struct CommunicatorGroup {
   enum Kind : u8 {
     collective,
-    pairwise,  // all-to-all: uses memory for each pair of ranks, which other kinds do not need
-    link       // from ranks[0] to ranks[1], between pipeline stages
+    between_stages,  // a collective of ranks of several pipeline stages, which have other plans
+    pairwise,        // all-to-all: uses memory for each pair of ranks, which other kinds do not need
+    link             // from ranks[0] to ranks[1], between pipeline stages
   } kind = collective;
   int lane = 0;            // for a link: its channel
   std::vector<int> ranks;  // by the mesh's numbers, ascending unless it is a link

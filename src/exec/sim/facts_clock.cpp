@@ -73,6 +73,11 @@ const KernelFact* FactsClock::exact(const KernelKind& kind, const Forms& forms) 
   return nullptr;
 }
 
+bool FactsClock::tells_bytes(const KernelKind& kind, const Forms& forms) const {
+  const auto it = forms.find(kind.form);
+  return it != forms.end() && std::ranges::all_of(it->second, [](const KernelFact* f) { return f->moved > 0; });
+}
+
 // Work a second of the nearest measured kernels of this form, or of this op; 0: there are none.
 double FactsClock::rate(const KernelKind& kind, const Forms& forms) const {
   const std::lock_guard lock(mutex_);
@@ -101,9 +106,18 @@ double FactsClock::new_rate(const KernelKind& kind, const Forms& forms) const {
   return std::exp(sum / weights);
 }
 
-// Without the launch. From a short kernel: its time, and the time to move the additional bytes.
-double FactsClock::seconds_like(const KernelFact& f, const KernelKind& kind) const {
+// Without the launch. Products of experts overlap computation and movement of bytes incompletely. Their time is near
+// the root of the sum of both squares: weight gradients of 128 experts take 1.69 ms, and this gives 1.72
+// (docs/notes/experts.md).
+double FactsClock::computing(const KernelFact& f) const {
   const double seconds = std::max(f.seconds - facts_.launch_us * 1e-6, 0.1 * f.seconds);
+  if (!(f.moved > 0) || !(facts_.hbm_gbps > 0)) return seconds;
+  return std::sqrt(std::max(square(seconds) - square(f.moved / (facts_.hbm_gbps * 1e9)), square(seconds / 2)));
+}
+
+// From a short kernel: its time, and the time to move the additional bytes.
+double FactsClock::seconds_like(const KernelFact& f, const KernelKind& kind) const {
+  const double seconds = computing(f);
   const bool is_short = kind.table == KernelKind::Table::memory && f.seconds < kShort * shortest_;
   return is_short && f.work < kind.work && facts_.hbm_gbps > 0 ? seconds + moving(kind.work - f.work)
                                                                : seconds * kind.work / f.work;
@@ -128,9 +142,13 @@ double FactsClock::seconds(const KernelKind& kind) const {
   if (!(kind.work > 0)) return 0;
   const Forms& forms = forms_of(kind);
   const double moving = facts_.hbm_gbps > 0 ? kind.moved / (facts_.hbm_gbps * 1e9) : 0;
+  const KernelFact* same = exact(kind, forms);
+  if (tells_bytes(kind, forms)) {
+    const double working = same ? computing(*same) * kind.work / same->work : kind.work / rate(kind, forms);
+    return facts_.launch_us * 1e-6 + std::hypot(working, moving);
+  }
   // Steps are recorded with one micro-batch, whose products write sums without reading them.
-  if (const KernelFact* f = exact(kind, forms))
-    return std::max(f->seconds * kind.work / f->work, kind.adds ? moving : 0);
+  if (same) return std::max(same->seconds * kind.work / same->work, kind.reads_sums > 0 ? moving : 0);
   const double per_second = rate(kind, forms), working = per_second > 0 ? kind.work / per_second : without_facts(kind);
   // Products of few rows, and weight gradients of experts that get few, are bound by memory.
   return facts_.launch_us * 1e-6 + std::max(working, moving);

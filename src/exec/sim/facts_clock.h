@@ -38,6 +38,9 @@ class FactsClock final : public Clock {
   const KernelFact* exact(const KernelKind& kind, const Forms& forms) const;
   double rate(const KernelKind& kind, const Forms& forms) const;
   double new_rate(const KernelKind& kind, const Forms& forms) const;
+  // Whether the measured kernels of this form tell their bytes.
+  bool tells_bytes(const KernelKind& kind, const Forms& forms) const;
+  double computing(const KernelFact& f) const;
   double seconds_like(const KernelFact& f, const KernelKind& kind) const;
   double moving(double bytes) const;
   double without_facts(const KernelKind& kind) const;

@@ -101,7 +101,9 @@ KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& 
   const Operands o = operands_of(plan, program, in);
   const Cost cost = cost_of(plan, program, in);
   const auto with_bytes = [&](KernelKind kind, bool adds) {
-    kind.moved = cost.bytes, kind.adds = adds;
+    double result = double(size_of(o.outs[0]));
+    for (const i64 n : o.out[0]) result *= double(n);
+    kind.moved = cost.bytes, kind.reads_sums = adds ? result : 0;
     return kind;
   };
   if (const auto* e = in.op.get_if<Einsum>())
@@ -125,6 +127,10 @@ KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& 
   if (const auto* g = in.op.get_if<QuantizedGroupedProduct>())
     return grouped(g->turn(0).back(o.in.at(0)), g->accumulate);
   return memory(in, o, cost.bytes);
+}
+
+bool is_of_experts(const AnyOp& op) {
+  return op.get_if<GroupedProduct>() != nullptr || op.get_if<QuantizedGroupedProduct>() != nullptr;
 }
 
 }  // namespace megalith::sim

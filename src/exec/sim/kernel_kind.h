@@ -14,9 +14,11 @@ struct KernelKind {
   std::vector<i64> sizes;  // of a product m, n, k; of attention s, t, d, heads, batch; else bytes, width
   double work = 0;         // flops of products and attention, else bytes
   double moved = 0;        // bytes that a product reads and writes
-  bool adds = false;       // it adds to sums of earlier micro-batches
+  double reads_sums = 0;   // of them, of sums of earlier micro-batches, to which it adds
 };
 
 KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& in);
+// A product of experts. Its weights are read once for all rows, so its rate depends on the rows of an expert.
+bool is_of_experts(const AnyOp& op);
 
 }  // namespace megalith::sim

@@ -30,18 +30,21 @@ bool is_symmetric(const std::vector<int>& ranks, const DeviceFacts& facts) {
          std::ranges::all_of(ranks, [&](int r) { return node(r) == node(ranks[0]); });
 }
 
-// Each set of ranks has a communicator for each lane, and another for all-to-all.
+// Each set of ranks has a communicator for each lane, and another for all-to-all. Ranks of several stages have other
+// plans, so their memory is not symmetric.
 CommunicatorNeeds communicator_needs(const Plan& plan, const Coord& coord, const DeviceFacts& facts) {
-  std::set<std::tuple<bool, int, std::vector<int>>> communicators;
+  std::set<std::tuple<bool, bool, int, std::vector<int>>> communicators;
   for (const Program& p : plan.programs)
     for (const Instruction& in : p.instructions)
       if (const auto* op = in.op.get_if<Relayout>(); op && !is_local(op->transfer)) {
         const bool pairs = op->transfer == Transfer::all_to_all || op->transfer == Transfer::rotate;
-        if (auto ranks = op->group(plan.mesh, coord); ranks.size() > 1) communicators.insert({pairs, op->lane, ranks});
+        const bool stages = plan.mesh.n(op->axes & groups::pipeline) > 1;
+        if (auto ranks = op->group(plan.mesh, coord); ranks.size() > 1)
+          communicators.insert({pairs, stages, op->lane, ranks});
       }
   CommunicatorNeeds needs;
-  for (const auto& [pairs, lane, ranks] : communicators)
-    if (!pairs && is_symmetric(ranks, facts))
+  for (const auto& [pairs, stages, lane, ranks] : communicators)
+    if (!pairs && !stages && is_symmetric(ranks, facts))
       needs.mapped.insert(ranks.begin(), ranks.end());
     else
       needs.blocks += lane ? kOnLane : kInLine;

@@ -94,7 +94,7 @@ class NcclComm final : public Comm {
   // large sums use the ring; small sums may use a tree. `scratch`: kScratch bytes a member.
   static constexpr i64 kScratch = 1024;
   void first_use(CommunicatorGroup::Kind kind, std::byte* scratch, int me, cudaStream_t stream) {
-    if (kind == CommunicatorGroup::collective) {
+    if (kind == CommunicatorGroup::collective || kind == CommunicatorGroup::between_stages) {
       all_reduce(scratch, scratch, kScratch / 4, DType::f32, false, stream);
       all_gather(scratch + me * kScratch, scratch, kScratch / 4, DType::f32, stream);
       reduce_scatter(scratch, scratch + me * kScratch, kScratch / 4, DType::f32, stream);
