@@ -194,6 +194,23 @@ TEST_F(Foreign, NemoIsPlanned) {
   EXPECT_NE(wide.find("--bf16"), std::string::npos) << wide;
 }
 
+const std::string kSmallNemo =
+    "trainer.max_steps=1 trainer.precision=bf16 model.micro_batch_size=2 model.global_batch_size=4 model.num_layers=1 "
+    "model.hidden_size=32 model.num_attention_heads=2 model.encoder_seq_length=32 model.data.data_impl=mock "
+    "trainer.limit_val_batches=0 model.optim.sched.warmup_steps=0 ";
+
+// The script's name may follow the command that does its work.
+TEST_F(Foreign, ScriptsMayFollowOurCommand) {
+  const std::string script = "examples/nlp/megatron_gpt_pretraining.py " + kSmallNemo;
+  const Ran plan = must("plan " + script + "--vocab-size 300 --gpus 2 --hardware h100-sxm");
+  says(plan, "planned as: ");
+  EXPECT_EQ(plan.err.find("megatron_gpt_pretraining.py"), std::string::npos) << plan.err;
+  must(command_in(megalith("pretrain-gpt " + script + "--vocab-size 300"), "pretrain-gpt") + " --device cpu");
+  must("plan pretrain_gpt.py --recipe demo --gpus 2 --hardware h100-sxm");
+  must("pretrain-gpt pretrain_gpt.py --recipe demo --mock-data --device cpu --train-iters 2 --lr-warmup-iters 0");
+  says(megalith("pretrain-gpt pretrain_bert.py"), "unexpected argument 'pretrain_bert.py'");
+}
+
 TEST_F(Foreign, ProgramsByTheirNames) {
   spit(*this / "a.jsonl", "{\"text\": \"hello\"}\n");
   must("tools/preprocess_data.py --tokenizer-type ByteTokenizer --append-eod --workers 1 --input " + *this / "a.jsonl" +
