@@ -211,6 +211,22 @@ TEST_F(Foreign, ScriptsMayFollowOurCommand) {
   says(megalith("pretrain-gpt pretrain_bert.py"), "unexpected argument 'pretrain_bert.py'");
 }
 
+// NeMo downloads the files of a tokenizer's type. A run on tokens needs only its size.
+TEST_F(Foreign, NemoTokenizersWithoutFiles) {
+  const auto answer = [&](const std::string& words) { return megalith("pretrain-gpt " + kSmallNemo + words); };
+  const Ran named = answer("model.tokenizer.type=GPT2BPETokenizer model.tokenizer.delimiter=x");
+  says(named, "model.tokenizer.type=GPT2BPETokenizer has no counterpart: --vocab-size is that of this type");
+  says(named, "model.tokenizer.delimiter=x has no counterpart: the files");
+  for (const std::string& command : {command_in(named, "pretrain-gpt"), command_in(answer(""), "pretrain-gpt")}) {
+    EXPECT_NE(command.find("--vocab-size 50257"), std::string::npos) << command;
+    must(command + " --device cpu");
+  }
+  says(answer("model.tokenizer.library=sentencepiece"),
+       "model.tokenizer.library=sentencepiece: the tokenizer's files are not given");
+  const Ran ours = answer("model.tokenizer.type=GPT2BPETokenizer --tokenizer-type ByteTokenizer");
+  EXPECT_EQ(command_in(ours, "pretrain-gpt").find("--vocab-size"), std::string::npos) << ours.err;
+}
+
 TEST_F(Foreign, ProgramsByTheirNames) {
   spit(*this / "a.jsonl", "{\"text\": \"hello\"}\n");
   must("tools/preprocess_data.py --tokenizer-type ByteTokenizer --append-eod --workers 1 --input " + *this / "a.jsonl" +
