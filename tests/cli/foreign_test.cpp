@@ -70,6 +70,11 @@ TEST_F(Foreign, ConvertPyIsAnsweredOnce) {
   says(none, "--save-dir has no value: is a variable of the script not set?");
   says(none, "where to write is not given");
   says(megalith(line + " --saver my_own --save-dir x"), "--saver my_own is not supported: --to torch_dist");
+  says(megalith(line + " --to hf --saver my_own --save-dir x"), "--saver my_own is not supported: --to torch_dist");
+  says(megalith("convert --model-type GPT --loader foo --saver core --load-dir " + hub() + " --save-dir " + out),
+       "--loader foo is not supported: leave it out");
+  says(megalith("convert --source foo --target hf --input-path " + hub() + " --output-path " + out),
+       "--source foo is not supported: leave it out");
 }
 
 TEST_F(Foreign, Bridge) {
