@@ -224,6 +224,20 @@ TEST_F(Slurm, TheNameOfARecipeGivesTheNodes) {
   EXPECT_NE(told("--", "pretrain-gpt", "--recipe", "lama3-70b").find("nearest are llama3"), std::string::npos);
 }
 
+// All mistakes are told before a job is written. A --config file may exist only where the job runs.
+TEST_F(Slurm, TheFlagsOfTheTrainingAreRead) {
+  const auto told = [](auto... words) { return error_of([&] { (void)submitted("--slurm", "--dry-run", words...); }); };
+  const std::string all =
+      told("--nodes", "0x", "--", "pretrain-gpt", "--recipe", "llama3-8b", "--num-layrs", "3", "--lr", "fast", "more");
+  for (const char* part : {"pretrain-gpt: unknown flag --num-layrs: the nearest known one is --num-layers",
+                           "pretrain-gpt: --lr", "unexpected argument 'more'", "--nodes"})
+    EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
+  EXPECT_EQ(told("--", "pretrain-gpt", "--config", "/nowhere/run.yaml", "--lr", "1"), "");
+  EXPECT_EQ(told("--", "pretrain-gpt", "--config=/nowhere/run.yaml", "--num-layers", "3"), "");
+  std::ofstream(dir_ + "/run.yaml") << "num-layrs: 3\n";
+  EXPECT_NE(told("--", "pretrain-gpt", "--config", (dir_ + "/run.yaml").c_str()).find("num-layrs"), std::string::npos);
+}
+
 // The command with the stand-ins alone in PATH.
 int sent(const std::string& path, std::vector<const char*> words) {
   const std::string before = std::getenv("PATH");
