@@ -111,10 +111,9 @@ std::vector<std::string> sender(const SubmitFlags& c) {
 
 void settle(SubmitFlags& c, FlagChecks& checks) {
   const int kinds = c.slurm + c.pytorchjob + c.trainjob + c.jobset + c.mpijob + c.docker;
-  checks.hold(kinds == 1,
-              "{} kinds of job are asked for: give one of --slurm, --pytorchjob, --trainjob, --jobset, --mpijob, "
-              "--docker",
-              kinds);
+  constexpr std::string_view kFlags = "--slurm, --pytorchjob, --trainjob, --jobset, --mpijob, --docker";
+  checks.hold(kinds != 0, "no kind of job is given: give one of {}", kFlags);
+  checks.hold(kinds <= 1, "{} kinds of job are given: give one of {}", kinds, kFlags);
   check_training(c, checks);
   for (const std::string& text : c.volumes) checks.run([&] { c.job.volumes.push_back(parse_volume(text)); });
   checks.run([&] { check_job(c.job, !c.slurm); });

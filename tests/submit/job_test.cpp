@@ -203,6 +203,8 @@ TEST_F(Slurm, TheCommandPrintsOrWritesTheJob) {
   EXPECT_EQ(read("out.yaml"), printed);
   const auto told = [](auto... words) { return error_of([&] { (void)submitted(words...); }); };
   EXPECT_NE(told("--slurm", "--docker", "--dry-run", "--", "pretrain-gpt").find("2 kinds"), std::string::npos);
+  EXPECT_NE(told("--dry-run", "--", "pretrain-gpt").find("no kind of job is given: give one of --slurm, --pytorchjob"),
+            std::string::npos);
   EXPECT_NE(told("--slurm", "--", "pretrain-gpt").find("--out FILE"), std::string::npos);
   EXPECT_NE(told("--docker", "--image", "i", "--nodes", "2", "--dry-run", "--", "pretrain-gpt").find("one node"),
             std::string::npos);
