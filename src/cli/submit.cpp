@@ -116,7 +116,7 @@ void settle(SubmitFlags& c, FlagChecks& checks) {
   checks.hold(kinds <= 1, "{} kinds of job are given: give one of {}", kinds, kFlags);
   check_training(c, checks);
   for (const std::string& text : c.volumes) checks.run([&] { c.job.volumes.push_back(parse_volume(text)); });
-  checks.run([&] { check_job(c.job, !c.slurm); });
+  checks.run([&] { check_job(c.job, kinds > 0 && !c.slurm); });
   checks.hold(!c.docker || c.job.nodes == 1, "--docker runs on one node: leave --nodes {} out", c.job.nodes);
   checks.hold(c.dry_run || c.send || !c.out.empty(), "give --out FILE, --send, or --dry-run to print the file");
   checks.hold(!c.dry_run || !c.send, "--dry-run sends nothing: leave --dry-run or --send out");

@@ -205,6 +205,7 @@ TEST_F(Slurm, TheCommandPrintsOrWritesTheJob) {
   EXPECT_NE(told("--slurm", "--docker", "--dry-run", "--", "pretrain-gpt").find("2 kinds"), std::string::npos);
   EXPECT_NE(told("--dry-run", "--", "pretrain-gpt").find("no kind of job is given: give one of --slurm, --pytorchjob"),
             std::string::npos);
+  EXPECT_EQ(told("--dry-run", "--", "pretrain-gpt").find("--image"), std::string::npos);  // Slurm needs none
   EXPECT_NE(told("--slurm", "--", "pretrain-gpt").find("--out FILE"), std::string::npos);
   EXPECT_NE(told("--docker", "--image", "i", "--nodes", "2", "--dry-run", "--", "pretrain-gpt").find("one node"),
             std::string::npos);
