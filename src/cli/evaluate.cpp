@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "base/log.h"
+#include "base/number_text.h"
 #include "ckpt/not_loadable.h"
 #include "cli/command.h"
 #include "cli/mistaken_places.h"
@@ -13,6 +14,7 @@
 #include "complete/hub_names.h"
 #include "config/show.h"
 #include "device/make_backend.h"
+#include "observe/run_head.h"
 #include "observe/sinks/console.h"
 #include "settings/schedules.h"
 #include "train/evaluation.h"
@@ -100,10 +102,10 @@ int evaluate(const Options& o, const Backend& backend, Ranks& ranks) {
   const Trainer::Evaluation e = Evaluation(o, step, coord, ranks, trainer).sums(sets.valid, 0, whole);
   std::string others;
   for (const TermSums& term : e.others)
-    if (term.weight != 0) others += fmt::format(" | {} {:.6E}", term.name, term.sum / term.weight);
-  log::say("samples {} | tokens {:.0f} | lm loss {:.6E} | perplexity {:.6E}{}",
-           std::min(asked.value_or(sets.valid->size()), sets.valid->size()), e.tokens, e.mean(), perplexity(e.mean()),
-           others);
+    if (term.weight != 0) others += fmt::format(" | {} {}", term.name, number_text(term.sum / term.weight));
+  log::say("samples {} | tokens {:.0f} | lm loss {} | perplexity {}{}",
+           std::min(asked.value_or(sets.valid->size()), sets.valid->size()), e.tokens, number_text(e.mean()),
+           number_text(perplexity(e.mean())), others);
   return 0;
 }
 
@@ -135,7 +137,8 @@ int command_evaluate(int argc, const char* const* argv) {
       o.train.device.timeout_seconds = 60 * o.parallel.distributed_timeout_minutes;
       backend = make_backend(o.train.device, ranks.get());
     });
-    for (const std::string& note : o.notes) log::info("{}", note);
+    for (const std::string& note : o.notes)
+      if (!note.starts_with(kDifference)) log::info("{}", note);  // differences are of training
     return evaluate(o, *backend, *ranks);
   });
 }

@@ -124,7 +124,10 @@ int main(int argc, char** argv) {
   const std::string_view name = argc > 1 ? argv[1] : "";
   if (name == "--help" || name == "-h" || name == "help") return usage(stdout);
   if (name == "--version") return version();
-  for (const Entry& e : kCommands)
-    if (e.name == name) return run(e, argc - 1, argv + 1);
+  for (const Entry& e : kCommands) {
+    if (e.name != name) continue;
+    const int skipped = argc > 2 && megalith::is_script_of(name, argv[2]) ? 2 : 1;
+    return run(e, argc - skipped, argv + skipped);
+  }
   return argc < 2 || name.empty() ? usage(stderr) : run_other({argv + 1, argv + argc});
 }

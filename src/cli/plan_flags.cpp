@@ -229,7 +229,7 @@ bool read_plan_flags(PlanFlags& flags, int argc, const char* const* argv) {
   const TrainingLine line = line_of(argc, argv);
   Options& o = flags.options;
   const std::vector<std::string> words(line.words.begin() + 1, line.words.end());
-  take_parsed(o, config::parse_over(line.under, fields, words, megatron_flags()), argv[0]);
+  take_parsed(o, config::parse_over(line.under, fields, words, megatron_flags()), "plan");
   if (o.help) {
     log::say("{}", config::help_text(fields));
     return false;

@@ -96,8 +96,8 @@ static void settle_kind(Options& options, Architecture kind) {
   options.trains = options.model.architecture = kind;
 }
 
-// A command that trains a model of this kind.
-static int train_command(Architecture kind, int argc, const char* const* argv) {
+// The command of this name, which trains a model of this kind.
+static int train_command(const char* name, Architecture kind, int argc, const char* const* argv) {
   const EarlySignals signals;
   const auto env = [](const char* name) -> const char* { return std::getenv(name); };
   const Place place = find_place(env);
@@ -108,7 +108,9 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
   try {
     if (kind == Architecture::gpt)
       if (const auto nemo = translate_nemo(argv[0], {argv + 1, argv + argc})) answer(*nemo);
-    line = read_training_line(argc, argv);
+    std::vector<const char*> words(argv, argv + argc);
+    words[0] = name;  // argv may have a script's name
+    line = read_training_line(argc, words.data());
     options = line.read();
     settle_kind(options, kind);
     options.stack = stack_line();
@@ -155,11 +157,19 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
   });
 }
 
-int command_pretrain_gpt(int argc, const char* const* argv) { return train_command(Architecture::gpt, argc, argv); }
+int command_pretrain_gpt(int argc, const char* const* argv) {
+  return train_command("pretrain-gpt", Architecture::gpt, argc, argv);
+}
 
-int command_pretrain_bert(int argc, const char* const* argv) { return train_command(Architecture::bert, argc, argv); }
-int command_pretrain_t5(int argc, const char* const* argv) { return train_command(Architecture::t5, argc, argv); }
-int command_pretrain_retro(int argc, const char* const* argv) { return train_command(Architecture::retro, argc, argv); }
+int command_pretrain_bert(int argc, const char* const* argv) {
+  return train_command("pretrain-bert", Architecture::bert, argc, argv);
+}
+int command_pretrain_t5(int argc, const char* const* argv) {
+  return train_command("pretrain-t5", Architecture::t5, argc, argv);
+}
+int command_pretrain_retro(int argc, const char* const* argv) {
+  return train_command("pretrain-retro", Architecture::retro, argc, argv);
+}
 
 int command_flags(int argc, const char* const*) {
   check(argc == 1, "it takes no arguments: it prints the page of all training flags");

@@ -1,5 +1,6 @@
 // `megalith submit`: prints a training command as a job of a cluster.
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "base/log.h"
@@ -46,11 +47,8 @@ void list_fields(SubmitFlags& c, config::FieldList& f) {
 }
 
 // Nodes of the job. They have the GPUs that the recipe's name asks for.
-i64 nodes_of(const SubmitFlags& c) {
-  std::vector<const char*> words;
-  for (const std::string& word : c.job.command) words.push_back(word.c_str());
-  const i64 gpus = read_training_line(int(words.size()), words.data()).gpus,
-            each = std::max<i64>(1, c.job.gpus_per_node);
+i64 nodes_of(const SubmitFlags& c, i64 gpus) {
+  const i64 each = std::max<i64>(1, c.job.gpus_per_node);
   check(gpus % each == 0,
         "the recipe is asked for on {} GPUs, and a node has {}: give a --gpus-per-node that divides {}", gpus, each,
         gpus);
@@ -59,6 +57,34 @@ i64 nodes_of(const SubmitFlags& c) {
         "the recipe is asked for on {} GPUs, and not on {} nodes of {}: leave --nodes out, or @{}", gpus, nodes, each,
         gpus);
   return nodes;
+}
+
+// Without a --config file that exists only where the job runs.
+TrainingLine training_line(const std::vector<std::string>& command) {
+  std::vector<const char*> words;
+  for (size_t i = 0; i < command.size(); ++i) {
+    const bool attached = command[i].starts_with("--config=");
+    const bool follows = command[i] == "--config" && i + 1 < command.size();
+    const std::string file = attached ? command[i].substr(command[i].find('=') + 1) : follows ? command[i + 1] : "";
+    if (file.empty() || std::filesystem::exists(file))
+      words.push_back(command[i].c_str());
+    else
+      i += follows;
+  }
+  return read_training_line(int(words.size()), words.data());
+}
+
+// The recipe, the spelling of flags and their values.
+void check_training(SubmitFlags& c, FlagChecks& checks) {
+  const std::vector<std::string>& command = c.job.command;
+  i64 gpus = 0;
+  checks.run([&] {
+    if (command.empty() || !command[0].starts_with("pretrain-")) return;  // check_job() refuses it
+    const TrainingLine line = training_line(command);
+    for (const std::string& mistake : line.read().wrong.lines()) checks.hold(false, "{}: {}", command[0], mistake);
+    gpus = line.gpus;
+  });
+  checks.run([&] { c.job.nodes = nodes_of(c, gpus); });
 }
 
 std::string job_text(const SubmitFlags& c) {
@@ -85,13 +111,12 @@ std::vector<std::string> sender(const SubmitFlags& c) {
 
 void settle(SubmitFlags& c, FlagChecks& checks) {
   const int kinds = c.slurm + c.pytorchjob + c.trainjob + c.jobset + c.mpijob + c.docker;
-  checks.hold(kinds == 1,
-              "{} kinds of job are asked for: give one of --slurm, --pytorchjob, --trainjob, --jobset, --mpijob, "
-              "--docker",
-              kinds);
-  checks.run([&] { c.job.nodes = nodes_of(c); });
+  constexpr std::string_view kFlags = "--slurm, --pytorchjob, --trainjob, --jobset, --mpijob, --docker";
+  checks.hold(kinds != 0, "no kind of job is given: give one of {}", kFlags);
+  checks.hold(kinds <= 1, "{} kinds of job are given: give one of {}", kinds, kFlags);
+  check_training(c, checks);
   for (const std::string& text : c.volumes) checks.run([&] { c.job.volumes.push_back(parse_volume(text)); });
-  checks.run([&] { check_job(c.job, !c.slurm); });
+  checks.run([&] { check_job(c.job, kinds > 0 && !c.slurm); });
   checks.hold(!c.docker || c.job.nodes == 1, "--docker runs on one node: leave --nodes {} out", c.job.nodes);
   checks.hold(c.dry_run || c.send || !c.out.empty(), "give --out FILE, --send, or --dry-run to print the file");
   checks.hold(!c.dry_run || !c.send, "--dry-run sends nothing: leave --dry-run or --send out");

@@ -47,12 +47,6 @@ void settle_size(TrainingLine& line) {
     line.under.words.push_back(fmt::format("--world-size={}", line.gpus));
 }
 
-// If the user gives a length in samples, the recipe's length in iterations is dropped.
-void settle_length(TrainingLine& line) {
-  if (!gives(line, {"--train-samples", "--train_samples"})) return;
-  std::erase_if(line.under.words, [](const std::string& word) { return word.starts_with("--train-iters="); });
-}
-
 // With a recipe the planner chooses the layout, unless the user gives a part of it.
 void settle_layout(TrainingLine& line) {
   const bool given =
@@ -92,7 +86,7 @@ TrainingLine read_training_line(int argc, const char* const* argv) {
       line.words.push_back(all[i]);
     }
   }
-  if (named) take_recipe(recipe, line), settle_length(line), settle_layout(line), settle_size(line);
+  if (named) take_recipe(recipe, line), settle_layout(line), settle_size(line);
   return line;
 }
 

@@ -152,6 +152,10 @@ Field& Field::there_is(std::string megatrons_default) {
   there = std::move(megatrons_default);
   return *this;
 }
+Field& Field::one_of(std::string name_of_choice) {
+  choice = std::move(name_of_choice);
+  return *this;
+}
 Field& Field::also_bare() {
   bare = true;
   return *this;
@@ -164,7 +168,8 @@ Field& FieldList::add(std::string name, Ref ref, std::string help) {
               .group = group_,
               .metavar = {},
               .spellings = {},
-              .there = {}};
+              .there = {},
+              .choice = {}};
   Spelling main{.flag = "--" + name};
   if (field.is_switch()) main.constant = "true";
   field.spellings.push_back(std::move(main));

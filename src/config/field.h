@@ -48,6 +48,7 @@ struct Field {
   std::vector<Spelling> spellings;  // the first is the main one
   bool bare = false;                // a word where a flag is wanted is its value
   std::string there;                // Megatron's default, where it differs
+  std::string choice;               // a setting replaces others of its choice in a file or a recipe
 
   std::string key() const;  // the name with underscores: JSON, printed arguments
   bool is_list() const;
@@ -64,6 +65,7 @@ struct Field {
   Field& means(std::string flag, std::string constant, std::string help = {});  // a switch for one value
   Field& shown_as(std::string metavar);
   Field& there_is(std::string megatrons_default);
+  Field& one_of(std::string choice);
   Field& also_bare();  // `inspect PATH` is `inspect --load PATH`; of one field of a list
 };
 

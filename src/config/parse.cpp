@@ -30,12 +30,12 @@ std::vector<std::string> wanted_values(const Setting& setting) {
 }
 
 // Weak spellings (--group-query-attention: one group) count where nothing else has set the field.
-void apply_weak(std::span<const Setting> settings, Given& given) {
-  for (const Setting& setting : settings) {
+void apply_weak(const Source& source, Given& given) {
+  for (const Setting& setting : source.settings) {
     if (!setting.spelling->weak || given.has(setting.field->name)) continue;
     const auto values = wanted_values(setting);
     setting.field->set(values, setting.where);
-    given.uses[setting.field->name].push_back({setting.spelling->flag, values});
+    given.uses[setting.field->name].push_back({setting.spelling->flag, values, source.from});
   }
 }
 
@@ -72,7 +72,7 @@ void apply_settings(Source& source, Given& given) {
     try {
       const auto values = wanted_values(setting);
       setting.field->set(values, setting.where);
-      uses[setting.field->name].push_back({setting.spelling->flag, values});
+      uses[setting.field->name].push_back({setting.spelling->flag, values, source.from});
     } catch (const Error& e) {
       source.mistakes.push_back(e.what());
       source.unread.insert("--" + setting.field->name);
@@ -84,6 +84,15 @@ void apply_settings(Source& source, Given& given) {
 struct Sources {
   Source line, file, under;
 };
+
+// --train-samples of the line replaces the train-iters of a file or a recipe.
+void drop_replaced(const Source& over, Source& below) {
+  std::erase_if(below.settings, [&](const Setting& low) {
+    return std::ranges::any_of(over.settings, [&](const Setting& high) {
+      return !low.field->choice.empty() && low.field->choice == high.field->choice && low.field != high.field;
+    });
+  });
+}
 
 Sources read_sources(const Under& under, const FlagIndex& index, FieldList& fields,
                      std::span<const std::string> arguments) {
@@ -100,6 +109,8 @@ Sources read_sources(const Under& under, const FlagIndex& index, FieldList& fiel
   all.under = read_words(index, under.words, none);
   for (Setting& setting : all.under.settings) setting.where = fmt::format("{}: {}", under.name, setting.where);
   for (std::string& mistake : all.under.mistakes) mistake = fmt::format("{}: {}", under.name, mistake);
+  all.file.from = Given::From::file, all.under.from = Given::From::under;
+  drop_replaced(all.line, all.file), drop_replaced(all.line, all.under), drop_replaced(all.file, all.under);
   return all;
 }
 
@@ -148,7 +159,7 @@ ParseResult parse_over(const Under& under, FieldList& fields, std::span<const st
     result.wrong.unread.merge(source->unread);
   }
   result.warnings = repeats(fields, result.given);
-  for (const Source* source : {&all.line, &all.file, &all.under}) apply_weak(source->settings, result.given);
+  for (const Source* source : {&all.line, &all.file, &all.under}) apply_weak(*source, result.given);
   tell_fates(all.line, all.file, arguments, result);
   return result;
 }

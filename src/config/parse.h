@@ -16,9 +16,11 @@ namespace megalith::config {
 
 // Which fields were set by the user, and how: for rules such as "at most one of --swiglu and --squared-relu".
 struct Given {
+  enum class From { under, file, line };  // over.h, --config, the command line: later ones take precedence
   struct Use {
     std::string flag;
     std::vector<std::string> values;
+    From from = From::line;
   };
   // By field name: the uses on the command line if it sets the field, else those in the file.
   std::map<std::string, std::vector<Use>, std::less<>> uses;
@@ -66,6 +68,7 @@ struct Setting {
 
 // The content of a source: the command line or a file.
 struct Source {
+  Given::From from = Given::From::line;
   std::vector<Setting> settings;
   std::vector<OtherUse> others;
   std::vector<std::string> mistakes;

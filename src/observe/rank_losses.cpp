@@ -8,6 +8,8 @@
 #include <map>
 #include <sstream>
 
+#include "base/number_text.h"
+
 namespace megalith {
 
 std::vector<DataRankLoss> gather_losses(const Mesh& mesh, const Coord& coord, Ranks& ranks,
@@ -52,7 +54,7 @@ RankLosses::Told RankLosses::told(const std::vector<double>& losses, std::vector
   const size_t n = sorted.size();  // the median, because one bad rank does not change it
   const double middle = n == 0 ? 0 : (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
   for (size_t r = 0; r < losses.size(); ++r) {
-    out.line += fmt::format("{} data-parallel rank {} {:.6E}", r > 0 ? " |" : "", r, losses[r]);
+    out.line += fmt::format("{} data-parallel rank {} {}", r > 0 ? " |" : "", r, number_text(losses[r]));
     std::vector<double>& before = history[r];
     const double away = losses[r] - middle;
     double usual = 0, square = 0;
@@ -62,8 +64,8 @@ RankLosses::Told RankLosses::told(const std::vector<double>& losses, std::vector
     const bool is_known = before.size() >= kLeast;
     if (is_known) out.deviations.push_back({i64(r), away == usual ? 0 : (away - usual) / deviation});
     if (is_known && !(std::abs(away - usual) <= kFar * deviation))
-      out.warning += fmt::format("{}data-parallel rank {}: its loss {:.6E} leaves the ranks' median {:.6E}",
-                                 out.warning.empty() ? "" : "; ", r, losses[r], middle);
+      out.warning += fmt::format("{}data-parallel rank {}: its loss {} leaves the ranks' median {}",
+                                 out.warning.empty() ? "" : "; ", r, number_text(losses[r]), number_text(middle));
     if (std::isfinite(away)) before.push_back(away);
   }
   return out;

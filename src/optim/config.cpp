@@ -14,16 +14,18 @@ void list_learning_rate(OptimizerConfig& c, config::FieldList& f) {
   f.add("decoupled-min-lr", c.decoupled_min_lr, "Their learning rate after the decay; default: --min-lr.");
   f.add("lr-decay-style", c.lr_decay_style, {"constant", "linear", "cosine", "inverse-square-root", "WSD"},
         "Shape of the decay.");
-  f.add("lr-decay-iters", c.lr_decay_iters, "Iterations to decay over; 0: the full run.");
-  f.add("lr-decay-samples", c.lr_decay_samples, "The same in samples, for runs by --train-samples.");
-  f.add("lr-warmup-iters", c.lr_warmup_iters, "Iterations of linear warm-up.");
-  f.add("lr-warmup-samples", c.lr_warmup_samples, "The same in samples, for runs by --train-samples.");
-  f.add("lr-warmup-fraction", c.lr_warmup_fraction, "Warm-up as a fraction of the decay length.");
+  f.add("lr-decay-iters", c.lr_decay_iters, "Iterations to decay over; 0: the full run.").one_of("decay");
+  f.add("lr-decay-samples", c.lr_decay_samples, "The same in samples, for runs by --train-samples.").one_of("decay");
+  f.add("lr-warmup-iters", c.lr_warmup_iters, "Iterations of linear warm-up.").one_of("warm-up");
+  f.add("lr-warmup-samples", c.lr_warmup_samples, "The same in samples, for runs by --train-samples.")
+      .one_of("warm-up");
+  f.add("lr-warmup-fraction", c.lr_warmup_fraction, "Warm-up as a fraction of the decay length.").one_of("warm-up");
   f.add("lr-warmup-init", c.lr_warmup_init, "Learning rate that warm-up starts from.");
   f.add("lr-wsd-decay-style", c.lr_wsd_decay_style, {"exponential", "linear", "cosine", "minus_sqrt"},
         "Shape of the final decay with WSD.");
-  f.add("lr-wsd-decay-iters", c.lr_wsd_decay_iters, "Iterations of the final decay with WSD.");
-  f.add("lr-wsd-decay-samples", c.lr_wsd_decay_samples, "The same in samples, for runs by --train-samples.");
+  f.add("lr-wsd-decay-iters", c.lr_wsd_decay_iters, "Iterations of the final decay with WSD.").one_of("last decay");
+  f.add("lr-wsd-decay-samples", c.lr_wsd_decay_samples, "The same in samples, for runs by --train-samples.")
+      .one_of("last decay");
   f.add("override-opt-param-scheduler", c.override_opt_param_scheduler,
         "On resume, these flags replace the checkpoint's schedule.")
       .also(config::Spelling{.flag = "--override-opt_param-scheduler", .constant = "true"});

@@ -62,6 +62,7 @@ Recipe read(const YAML::Node& root, const std::string& place, const std::string&
   check(std::ranges::count(recipe.tasks, task) > 0, "recipe {}: there is no task '{}': {}", recipe.name, task,
         recipe.tasks.empty() ? "leave it out" : fmt::format("there are {}", fmt::join(recipe.tasks, ", ")));
   take_settings(tasks[task], recipe);
+  recipe.tokens.clear();  // they are those of the published run
   recipe.name += ":" + task;
   return recipe;
 }

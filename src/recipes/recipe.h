@@ -14,7 +14,7 @@ struct Recipe {
   std::string command;             // that trains it: "pretrain-gpt"
   std::string from;                // who published it
   std::string size;                // parameters, for people: "8.0B"
-  std::string tokens;              // in the published run, for readers: "15T"; empty: unknown
+  std::string tokens;              // in the published run, for readers: "15T"; empty: unknown, or of a task
   bool verified = false;           // its model is compared with published values
   bool training_verified = false;  // and its schedule and batch
   i64 gpus = 0;                    // of its name: "llama3-70b@256"; 0: any number

@@ -34,12 +34,15 @@ class Run {
   }
 
   Outcome all() {
-    pick(choices(false, out_.reasons));
+    const std::vector<Choice> plain = choices(false, out_.reasons);
+    for (const auto& [reason, refused] : out_.reasons) out_.layouts += refused.count;
+    pick(plain);
     if (lacks_memory() && !base_.offload.on) pick(choices(true, ignored_));
     std::ranges::sort(out_.misses, {}, &Miss::bytes);
     if (out_.misses.size() > kMisses) out_.misses.resize(kMisses);
     // Layouts that a bound excluded were not checked by the rules.
-    for (const Miss& m : out_.misses) (void)(legality_.any() || legal(m.choice));
+    for (const Miss& m : out_.misses)
+      if (!legality_.any() && !legal(m.choice)) --out_.reasons[kMemory].count;  // counted by its rule now
     if (out_.best.empty() && !legality_.any()) out_.mistakes = legality_.mistakes();
     return std::move(out_);
   }

@@ -5,6 +5,7 @@
 #include "config/show.h"
 #include "settings/batch_sizes.h"
 #include "settings/compatibility.h"
+#include "settings/length_units.h"
 #include "settings/megatron_flags.h"
 #include "settings/precision.h"
 #include "settings/recipe_options.h"
@@ -70,6 +71,7 @@ void take_parsed(Options& options, config::ParseResult result, const std::string
   if (options.given.has_flag("--no-position-embedding") &&
       options.model.position_embedding_type != PositionEmbedding::none)
     options.notes.push_back("--no-position-embedding has no effect: another kind of positions is given");
+  settle_units(options);
   for (const std::string& warning : result.warnings) options.notes.push_back("warning: " + warning);
   options.help = result.help;
 }

@@ -13,8 +13,9 @@ void list_run(TrainConfig& c, config::FieldList& f) {
   f.add("micro-batch-size", c.micro_batch_size, "Sequences in one forward and backward pass (required).");
   f.add("global-batch-size", c.global_batch_size, "Sequences in one update; 0: micro-batch-size x data-parallel size.");
   list_growing_batches(c, f);
-  f.add("train-iters", c.train_iters, "Iterations to train for (this or --train-samples is required).");
-  f.add("train-samples", c.train_samples, "Sequences to train for, instead of --train-iters.");
+  f.add("train-iters", c.train_iters, "Iterations to train for (this or --train-samples is required).")
+      .one_of("length");
+  f.add("train-samples", c.train_samples, "Sequences to train for, instead of --train-iters.").one_of("length");
   f.add("exit-interval", c.exit_interval, "Save and stop after an iteration that is a multiple of this; 0: never.");
   f.add("exit-duration-in-mins", c.exit_duration_in_mins, "Save and stop after this many minutes; 0: never.");
   f.add("exit-signal", c.exit_signal, {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"},

@@ -21,8 +21,9 @@ std::vector<ExplainedSetting> explain(const config::Under& under, std::span<cons
   for (const config::Field& field : fields.all()) {
     const auto found = sources.find(field.name);
     const bool same = field.values() == defaults.find(field.name)->values();
+    const bool taken = found != sources.end() && settled.given.has(field.name);  // not converted to another unit
     const std::string unset = same ? "default" : "derived";
-    out.push_back({field.name, field.text(), found == sources.end() ? unset : found->second});
+    out.push_back({field.name, field.text(), taken ? found->second : unset});
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/number_text.h"
 #include "base/parse_json.h"
 
 namespace megalith {
@@ -48,8 +49,6 @@ ordered_json json_of(const IncidentReport& i) {
   if (i.document) j["document"] = json_of(*i.document);
   return j;
 }
-
-std::string number_text(double x) { return std::isfinite(x) ? fmt::format("{:.6E}", x) : fmt::format("{}", x); }
 
 }  // namespace
 

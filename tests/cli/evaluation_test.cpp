@@ -42,6 +42,8 @@ TEST_F(Evaluations, SkipTrainEvaluatesWhatIsLoaded) {
 TEST_F(Evaluations, FullValidationReadsAllOfTheSet) {
   const std::string ck = trained();
   const double want = whole(ck);
+  const Ran alone = must("evaluate --load " + ck + " --split 95,5,0 --data-path " + data());
+  EXPECT_EQ((alone.out + alone.err).find("differs from Megatron"), std::string::npos) << alone.out << alone.err;
   for (const char* batch : {"--micro-batch-size 2", "--micro-batch-size 3 --global-batch-size 6"}) {
     const Ran ran =
         must("pretrain-gpt --skip-train --full-validation --eval-iters 0 --seq-length 32 --split 95,5,0 --load " + ck +

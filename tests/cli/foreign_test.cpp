@@ -70,6 +70,11 @@ TEST_F(Foreign, ConvertPyIsAnsweredOnce) {
   says(none, "--save-dir has no value: is a variable of the script not set?");
   says(none, "where to write is not given");
   says(megalith(line + " --saver my_own --save-dir x"), "--saver my_own is not supported: --to torch_dist");
+  says(megalith(line + " --to hf --saver my_own --save-dir x"), "--saver my_own is not supported: --to torch_dist");
+  says(megalith("convert --model-type GPT --loader foo --saver core --load-dir " + hub() + " --save-dir " + out),
+       "--loader foo is not supported: leave it out");
+  says(megalith("convert --source foo --target hf --input-path " + hub() + " --output-path " + out),
+       "--source foo is not supported: leave it out");
 }
 
 TEST_F(Foreign, Bridge) {
@@ -192,6 +197,39 @@ TEST_F(Foreign, NemoIsPlanned) {
     EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
   const std::string wide = must(keys + "trainer.precision=bf16").out;
   EXPECT_NE(wide.find("--bf16"), std::string::npos) << wide;
+}
+
+const std::string kSmallNemo =
+    "trainer.max_steps=1 trainer.precision=bf16 model.micro_batch_size=2 model.global_batch_size=4 model.num_layers=1 "
+    "model.hidden_size=32 model.num_attention_heads=2 model.encoder_seq_length=32 model.data.data_impl=mock "
+    "trainer.limit_val_batches=0 model.optim.sched.warmup_steps=0 ";
+
+// The script's name may follow the command that does its work.
+TEST_F(Foreign, ScriptsMayFollowOurCommand) {
+  const std::string script = "examples/nlp/megatron_gpt_pretraining.py " + kSmallNemo;
+  const Ran plan = must("plan " + script + "--vocab-size 300 --gpus 2 --hardware h100-sxm");
+  says(plan, "planned as: ");
+  EXPECT_EQ(plan.err.find("megatron_gpt_pretraining.py"), std::string::npos) << plan.err;
+  must(command_in(megalith("pretrain-gpt " + script + "--vocab-size 300"), "pretrain-gpt") + " --device cpu");
+  must("plan pretrain_gpt.py --recipe demo --gpus 2 --hardware h100-sxm");
+  must("pretrain-gpt pretrain_gpt.py --recipe demo --mock-data --device cpu --train-iters 2 --lr-warmup-iters 0");
+  says(megalith("pretrain-gpt pretrain_bert.py"), "unexpected argument 'pretrain_bert.py'");
+}
+
+// NeMo downloads the files of a tokenizer's type. A run on tokens needs only its size.
+TEST_F(Foreign, NemoTokenizersWithoutFiles) {
+  const auto answer = [&](const std::string& words) { return megalith("pretrain-gpt " + kSmallNemo + words); };
+  const Ran named = answer("model.tokenizer.type=GPT2BPETokenizer model.tokenizer.delimiter=x");
+  says(named, "model.tokenizer.type=GPT2BPETokenizer has no counterpart: --vocab-size is that of this type");
+  says(named, "model.tokenizer.delimiter=x has no counterpart: the files");
+  for (const std::string& command : {command_in(named, "pretrain-gpt"), command_in(answer(""), "pretrain-gpt")}) {
+    EXPECT_NE(command.find("--vocab-size 50257"), std::string::npos) << command;
+    must(command + " --device cpu");
+  }
+  says(answer("model.tokenizer.library=sentencepiece"),
+       "model.tokenizer.library=sentencepiece: the tokenizer's files are not given");
+  const Ran ours = answer("model.tokenizer.type=GPT2BPETokenizer --tokenizer-type ByteTokenizer");
+  EXPECT_EQ(command_in(ours, "pretrain-gpt").find("--vocab-size"), std::string::npos) << ours.err;
 }
 
 TEST_F(Foreign, ProgramsByTheirNames) {

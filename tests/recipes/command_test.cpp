@@ -84,6 +84,37 @@ TEST(TrainingLine, CountsInSamplesOrInIterations) {
   EXPECT_TRUE(line_of("pretrain-gpt", "--recipe", "gpt2-small").read().given.has("train-iters"));
 }
 
+// Warm-up, decay and the last decay of WSD in the unit of the run's length. 0: not set.
+TEST(TrainingLine, ReplacesLengthsOfARecipeInTheOtherUnit) {
+  const auto warmup = [](auto... words) {
+    const OptimizerConfig p = line_of("pretrain-gpt", "--recipe", "demo", words...).read().optimizer;
+    return std::tuple(p.lr_warmup_iters, p.lr_warmup_samples, p.lr_warmup_fraction);
+  };
+  EXPECT_EQ(warmup(), std::tuple(10, 0, 0.0));
+  EXPECT_EQ(warmup("--train-samples", "800"), std::tuple(0, 80, 0.0));  // 10 iterations of 8 sequences
+  EXPECT_EQ(warmup("--train-samples=800", "--global-batch-size", "4"), std::tuple(0, 40, 0.0));
+  EXPECT_EQ(warmup("--train-samples", "800", "--lr-warmup-samples", "24"), std::tuple(0, 24, 0.0));
+  EXPECT_EQ(warmup("--lr-warmup-fraction", "0.5"), std::tuple(0, 0, 0.5));
+  EXPECT_EQ(warmup("--train-samples", "800", "--lr-warmup-iters", "3"), std::tuple(3, 0, 0.0));  // is refused
+}
+
+TEST(TrainingLine, ConvertsAllLengthsAndSaysSo) {
+  TrainingLine line = line_of("pretrain-gpt", "--train-samples=801");
+  line.under = {"recipe r",
+                {"--global-batch-size=8", "--train-iters=90", "--lr-decay-iters=60", "--lr-warmup-iters=5",
+                 "--lr-wsd-decay-iters=7"}};
+  Options o = line.read();
+  EXPECT_EQ(std::tuple(o.train.train_iters, o.optimizer.lr_decay_samples, o.optimizer.lr_wsd_decay_samples),
+            std::tuple(0, 480, 56));
+  EXPECT_EQ(o.optimizer.lr_decay_iters + o.optimizer.lr_warmup_iters + o.optimizer.lr_wsd_decay_iters, 0);
+  EXPECT_EQ(o.notes.at(1), "--lr-warmup-iters 5 is --lr-warmup-samples 40 with --train-samples");
+  line = line_of("pretrain-gpt", "--train-iters", "90");
+  line.under = {"recipe r", {"--global-batch-size=8", "--train-samples=720", "--lr-warmup-samples=17"}};
+  o = line.read();
+  EXPECT_EQ(std::tuple(o.train.train_samples, o.optimizer.lr_warmup_samples, o.optimizer.lr_warmup_iters),
+            std::tuple(0, 0, 3));
+}
+
 TEST(TrainingLine, RefusesWhatIsNoRecipeOfTheCommand) {
   const auto told = [](auto... words) { return error_of([&] { (void)line_of(words...); }); };
   EXPECT_NE(told("pretrain-bert", "--recipe", "gpt2-small").find("is for pretrain-gpt"), std::string::npos);

@@ -159,6 +159,11 @@ TEST(Recipes, HaveThePublishedModel) {
   EXPECT_GE(values, 6 * held);
 }
 
+TEST(Recipes, TasksHaveNotTheTokensOfTheRun) {
+  EXPECT_EQ(find_recipe("llama3-8b").tokens, "15T");
+  EXPECT_EQ(find_recipe("llama3-8b:sft").tokens, "");
+}
+
 TEST(Recipes, UnknownOnesAreRefusedWithTheNearest) {
   const std::string said = error_of([] { (void)find_recipe("lama3-8b"); });
   EXPECT_NE(said.find("the nearest are llama3"), std::string::npos) << said;

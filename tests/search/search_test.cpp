@@ -175,6 +175,9 @@ TEST(Search, what_nothing_can_hold_is_told_with_the_nearest_misses) {
   ASSERT_FALSE(found.misses.empty());
   EXPECT_GT(found.misses[0].bytes, 0.2 * (1 << 30) * 0.95);
   EXPECT_GT(found.reasons.at("memory").count, 0);
+  i64 refused = 0;
+  for (const auto& [reason, r] : found.reasons) refused += r.count;
+  EXPECT_EQ(refused, found.layouts);
 }
 
 // GPT-3 on 128 GPUs: recomputation fits, but activations in host memory are faster.

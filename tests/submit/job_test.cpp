@@ -203,6 +203,9 @@ TEST_F(Slurm, TheCommandPrintsOrWritesTheJob) {
   EXPECT_EQ(read("out.yaml"), printed);
   const auto told = [](auto... words) { return error_of([&] { (void)submitted(words...); }); };
   EXPECT_NE(told("--slurm", "--docker", "--dry-run", "--", "pretrain-gpt").find("2 kinds"), std::string::npos);
+  EXPECT_NE(told("--dry-run", "--", "pretrain-gpt").find("no kind of job is given: give one of --slurm, --pytorchjob"),
+            std::string::npos);
+  EXPECT_EQ(told("--dry-run", "--", "pretrain-gpt").find("--image"), std::string::npos);  // Slurm needs none
   EXPECT_NE(told("--slurm", "--", "pretrain-gpt").find("--out FILE"), std::string::npos);
   EXPECT_NE(told("--docker", "--image", "i", "--nodes", "2", "--dry-run", "--", "pretrain-gpt").find("one node"),
             std::string::npos);
@@ -222,6 +225,20 @@ TEST_F(Slurm, TheNameOfARecipeGivesTheNodes) {
   EXPECT_NE(told("--", "pretrain-gpt", "--recipe", "llama3-70b@12").find("--gpus-per-node that divides 12"),
             std::string::npos);
   EXPECT_NE(told("--", "pretrain-gpt", "--recipe", "lama3-70b").find("nearest are llama3"), std::string::npos);
+}
+
+// All mistakes are told before a job is written. A --config file may exist only where the job runs.
+TEST_F(Slurm, TheFlagsOfTheTrainingAreRead) {
+  const auto told = [](auto... words) { return error_of([&] { (void)submitted("--slurm", "--dry-run", words...); }); };
+  const std::string all =
+      told("--nodes", "0x", "--", "pretrain-gpt", "--recipe", "llama3-8b", "--num-layrs", "3", "--lr", "fast", "more");
+  for (const char* part : {"pretrain-gpt: unknown flag --num-layrs: the nearest known one is --num-layers",
+                           "pretrain-gpt: --lr", "unexpected argument 'more'", "--nodes"})
+    EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
+  EXPECT_EQ(told("--", "pretrain-gpt", "--config", "/nowhere/run.yaml", "--lr", "1"), "");
+  EXPECT_EQ(told("--", "pretrain-gpt", "--config=/nowhere/run.yaml", "--num-layers", "3"), "");
+  std::ofstream(dir_ + "/run.yaml") << "num-layrs: 3\n";
+  EXPECT_NE(told("--", "pretrain-gpt", "--config", (dir_ + "/run.yaml").c_str()).find("num-layrs"), std::string::npos);
 }
 
 // The command with the stand-ins alone in PATH.

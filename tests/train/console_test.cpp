@@ -77,15 +77,15 @@ TEST_F(LogLine, prints_nan_negative_and_skipped) {
                            {"iteration_time", 0},
                            {"losses", NAN, "lm loss"},
                            {"losses", -0.5, "aux loss"},
-                           {"grad_norm", INFINITY},
+                           {"grad_norm", -NAN},
                            {"skipped_iterations", 12},
                            {"nan_iterations", 3}});
   const std::string line = iteration_line(time, r, {});
   EXPECT_NE(line.find(" | consumed samples:        25600 | skipped samples:          512 | elapsed time"),
             std::string::npos)
       << line;
-  EXPECT_NE(line.find(" | lm loss: NAN | aux loss: -5.000000E-01 | "), std::string::npos) << line;
-  EXPECT_NE(line.find(" | grad norm: inf | "), std::string::npos) << line;
+  EXPECT_NE(line.find(" | lm loss: nan | aux loss: -5.000000E-01 | "), std::string::npos) << line;
+  EXPECT_NE(line.find(" | grad norm: nan | "), std::string::npos) << line;
   EXPECT_NE(line.find(" | number of skipped iterations:  12 | number of nan iterations:   3 |"), std::string::npos)
       << line;
 }
@@ -122,6 +122,9 @@ TEST(ValidationLines, perplexity_is_capped_and_keeps_nan) {
   EXPECT_DOUBLE_EQ(perplexity(25), std::exp(20.0));
   EXPECT_DOUBLE_EQ(perplexity(INFINITY), std::exp(20.0));
   EXPECT_TRUE(std::isnan(perplexity(NAN)));
+  const std::vector<NamedValue> losses{{"lm loss", -NAN}, {"aux loss", -INFINITY}};
+  const std::string lines = validation_lines("iteration 100", losses);
+  EXPECT_NE(lines.find("lm loss value: nan | lm loss PPL: nan | aux loss value: -inf | "), std::string::npos) << lines;
 }
 
 }  // namespace megalith

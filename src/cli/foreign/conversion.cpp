@@ -86,7 +86,7 @@ class Conversion {
         hf_path_ = value_of(flag);
         break;
       case FlagRole::reader:
-        reader_ = value_of(flag);
+        reader_ = value_of(flag), reader_flag_ = flag.written;
         break;
       case FlagRole::writer:
         writer_ = value_of(flag), writer_flag_ = flag.written;
@@ -187,13 +187,19 @@ class Conversion {
       wrong_.push_back("NeMo's .nemo archives are not read: give the Hugging Face directory of the same model");
     if (reader_.find("llava") != std::string::npos || writer_.find("llava") != std::string::npos)
       wrong_.push_back("models of images are not built");
-    if (!to_.empty()) return;
-    to_ = writer_.empty() || is_megatron(writer_) ? "torch_dist" : writer_ == "native" ? "native" : "hf";
-    if (to_ == "hf" && !is_hf(writer_))
+    const bool reads = reader_.empty() || is_megatron(reader_) || is_hf(reader_) ||
+                       is_among(reader_, "legacy native nemo") || reader_.find("llava") != std::string::npos;
+    if (!reads)
+      wrong_.push_back(
+          fmt::format("{} {} is not supported: leave it out, the format is found by the files", reader_flag_, reader_));
+    const bool writes = writer_.empty() || is_megatron(writer_) || is_hf(writer_) || writer_ == "native";
+    if (!writes)
       wrong_.push_back(
           fmt::format("{} {} is not supported: --to torch_dist writes what Megatron-LM reads, --to hf a Hugging Face "
                       "directory",
                       writer_flag_, writer_));
+    if (!to_.empty()) return;
+    to_ = writer_.empty() || is_megatron(writer_) ? "torch_dist" : writer_ == "native" ? "native" : "hf";
     if (to_ == "torch_dist" && is_megatron(reader_))
       notes_.push_back("for another layout no conversion is needed: training loads what is read here under any");
   }
@@ -253,7 +259,8 @@ class Conversion {
 
   FlagWords words_;
   bool foreign_ = false, bridge_ = false;
-  std::string verb_, load_, save_, hf_model_, megatron_path_, hf_path_, reader_, writer_, writer_flag_, to_, dtype_;
+  std::string verb_, load_, save_, hf_model_, megatron_path_, hf_path_, reader_, reader_flag_, writer_, writer_flag_,
+      to_, dtype_;
   std::string tokenizer_, tokenizer_flag_, tokenizer_dir_, reference_, family_;
   std::vector<std::string> kept_, notes_, wrong_;
   std::map<std::string, std::vector<std::string>> idle_;  // flags without effect, by the reason

@@ -76,7 +76,7 @@ class Nemo {
     take_nemo_training(values_, flags_);
     take_nemo_shape(values_, flags_);
     take_nemo_save(values_, fine_tuning_, flags_);
-    take_nemo_tokenizer(values_, flags_);
+    take_nemo_tokenizer(values_, knows_vocabulary(), flags_);
     if (!bridge_) take_nemo_data(values_, fine_tuning_, flags_);
     config::FieldList fields = config::fields_of(options_);
     const config::FlagIndex index(fields, megatron_flags());
@@ -91,6 +91,14 @@ class Nemo {
   }
 
  private:
+  bool knows_vocabulary() const {
+    const auto is_vocabulary = [](const std::string& word) {
+      return is_among(word.substr(0, word.find('=')), "--tokenizer-type --tokenizer-model --vocab-size --vocab-file");
+    };
+    return fine_tuning_ || values_.find("model.restore_from_path") || values_.find("model.resume_from_checkpoint") ||
+           std::ranges::any_of(parts_.own, is_vocabulary);
+  }
+
   // NeMo's defaults, overridden by the YAML file, overridden by the words.
   void read_values() {
     NemoValues words;

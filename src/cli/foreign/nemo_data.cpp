@@ -93,25 +93,6 @@ void take_nemo_data(const NemoValues& values, bool fine_tuning, NemoFlags& flags
   flags.put("--data-path", {"DATA_PREFIX"}, false);
 }
 
-void take_nemo_tokenizer(const NemoValues& values, NemoFlags& flags) {
-  const auto text = [&](const char* key) {
-    const NemoValue* v = values.find(std::string("model.tokenizer.") + key);
-    return v ? v->text() : "";
-  };
-  const std::string library = text("library"), type = text("type"), model = text("model");
-  if (library == "huggingface" && !(type + model).empty()) {
-    flags.put("--tokenizer-type", {"HuggingFaceTokenizer"}, true);
-    flags.put("--tokenizer-model", {model.empty() || model.ends_with(".model") ? type : model}, true);
-  } else if (is_among(library, "sentencepiece tiktoken") && !model.empty()) {
-    flags.put("--tokenizer-type", {library == "tiktoken" ? "TikTokenizer" : "SentencePieceTokenizer"}, true);
-    flags.put("--tokenizer-model", {model}, true);
-  } else if (is_among(library, "megatron") && !text("vocab_file").empty()) {
-    flags.put("--tokenizer-type", {type.find("Bert") == std::string::npos ? "GPT2BPETokenizer" : type}, true);
-    flags.put("--vocab-file", {text("vocab_file")}, true);
-    if (!text("merge_file").empty()) flags.put("--merge-file", {text("merge_file")}, true);
-  }
-}
-
 void take_nemo_save(const NemoValues& values, bool fine_tuning, NemoFlags& flags) {
   const NemoValue *dir = values.find("exp_manager.explicit_log_dir"), *root = values.find("exp_manager.exp_dir");
   if (!dir && !root) return;

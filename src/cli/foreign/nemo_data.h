@@ -5,7 +5,8 @@
 namespace megalith {
 
 void take_nemo_save(const NemoValues& values, bool fine_tuning, NemoFlags& flags);
-void take_nemo_tokenizer(const NemoValues& values, NemoFlags& flags);
+// `known`: the vocabulary is that of the model to load, or a flag of ours gives it.
+void take_nemo_tokenizer(const NemoValues& values, bool known, NemoFlags& flags);
 // The data of --sft or pretraining. A missing path gets a placeholder, with a message.
 void take_nemo_data(const NemoValues& values, bool fine_tuning, NemoFlags& flags);
 

@@ -144,6 +144,13 @@ std::string forgotten(const std::vector<std::string>& words) {
 
 }  // namespace
 
+bool is_script_of(std::string_view command, const std::string& word) {
+  if (command == "plan") command = "pretrain-gpt";
+  return word.ends_with(".py") && std::ranges::any_of(kScripts, [&](const Script& script) {
+           return script.command == command && is_among(stem_of(word, false), script.names);
+         });
+}
+
 NamedProgram find_program(const std::vector<std::string>& words) {
   if (words[0] == "-c" && words.size() > 1)
     if (const std::vector<std::string> call = bridge_call(words[1]); !call.empty()) return {"convert", call, {}};

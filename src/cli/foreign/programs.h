@@ -18,4 +18,8 @@ struct NamedProgram {
 // unknown.
 NamedProgram find_program(const std::vector<std::string>& words);
 
+// Whether `word`, the first after our command's name, is a script that the command stands for, as in
+// `plan pretrain_gpt.py ...`.
+bool is_script_of(std::string_view command, const std::string& word);
+
 }  // namespace megalith

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/log.h"
+#include "base/number_text.h"
 
 namespace megalith {
 
@@ -21,9 +22,8 @@ std::string iteration_line(WallTime time, const Record& r, const TrainConfig& tr
     const OnConsole& form = v.metric->console;
     if (form.name.empty() || (form.asked && !(train.*form.asked))) continue;
     const double x = v.interval * form.scale;
-    const auto format = fmt::runtime(form.format);
     s += fmt::format(" {}: {} |", shown_name(form.name, v),
-                     v.metric->whole ? fmt::format(format, i64(x)) : fmt::format(format, x));
+                     v.metric->whole ? fmt::format(fmt::runtime(form.format), i64(x)) : number_text(x, form.format));
   }
   return s;
 }
@@ -31,7 +31,8 @@ std::string iteration_line(WallTime time, const Record& r, const TrainConfig& tr
 std::string validation_lines(std::string_view where, std::span<const NamedValue> losses, std::string_view suffix) {
   std::string s = fmt::format(" validation{} loss at {} | ", suffix, where);
   for (const NamedValue& loss : losses)
-    s += fmt::format("{0} value: {1:.6E} | {0} PPL: {2:.6E} | ", loss.name, loss.value, perplexity(loss.value));
+    s += fmt::format("{0} value: {1} | {0} PPL: {2} | ", loss.name, number_text(loss.value),
+                     number_text(perplexity(loss.value)));
   const std::string dashes(s.size() + 1, '-');
   return dashes + "\n" + s + "\n" + dashes;
 }

@@ -1,5 +1,7 @@
 #include "tokens/chat/chat_format.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
@@ -73,6 +75,12 @@ std::optional<Template> template_of(const fs::path& file) {
   return Template(read_text(file), file.string());
 }
 
+std::vector<std::string_view> names_of_formats() {
+  std::vector<std::string_view> names;
+  for (const NamedFormat& f : named_formats()) names.push_back(f.name);
+  return names;
+}
+
 // Template files override those of tokenizer_config.json.
 ChatFormat own_format(const fs::path& folder, const Json& config, Dict variables) {
   auto text = template_of(folder / "chat_template.jinja");
@@ -86,9 +94,9 @@ ChatFormat own_format(const fs::path& folder, const Json& config, Dict variables
     text = named("default"), with_tools = named("tool_use");
   }
   check(text.has_value(),
-        "{}: neither chat_template.jinja nor a \"chat_template\" in tokenizer_config.json: name a format with "
-        "--sft-tokenizer-prompt-format",
-        folder.string());
+        "--sft-tokenizer-prompt-format default: {} has neither chat_template.jinja nor a \"chat_template\" in "
+        "tokenizer_config.json: give a file.jinja, or one of {}",
+        folder.empty() ? "this tokenizer" : folder.string(), fmt::join(names_of_formats(), ", "));
   return {std::move(*text), std::move(variables), {}, std::move(with_tools)};
 }
 
@@ -102,9 +110,7 @@ ChatFormat find_chat_format(const std::string& name, const TokenizerConfig& toke
   variables.set("strftime_now", clock_at(date));
   if (name == "default") return own_format(folder, beside.config, std::move(variables));
   if (name.ends_with(".jinja")) return {Template(read_text(name), name), std::move(variables), {}};
-  std::string known;
   for (const NamedFormat& f : named_formats()) {
-    known.append(f.name).append(", ");
     if (f.name != name) continue;
     std::istringstream marks{std::string(f.marks)};
     return {Template(f.source, "the format " + name),
@@ -112,9 +118,9 @@ ChatFormat find_chat_format(const std::string& name, const TokenizerConfig& toke
             {std::istream_iterator<std::string>(marks), {}}};
   }
   fail(
-      "--sft-tokenizer-prompt-format {} is not supported: use {}default (the tokenizer's own template) or a "
+      "--sft-tokenizer-prompt-format {} is not supported: use {}, default (the tokenizer's own template) or a "
       "file.jinja",
-      name, known);
+      name, fmt::join(names_of_formats(), ", "));
 }
 
 }  // namespace megalith::chat

@@ -155,6 +155,9 @@ TEST(ChatFile, formats_that_are_not_there) {
   EXPECT_NE(error("alpaca").find("--sft-tokenizer-prompt-format alpaca is not supported: use nemotron-h-aligned, "),
             std::string::npos);
   EXPECT_NE(error("default").find("neither chat_template.jinja nor a \"chat_template\""), std::string::npos);
+  const std::string bytes = error_of([] { find_chat_format("default", {.type = "ByteTokenizer"}, "2026-01-31"); });
+  EXPECT_EQ(bytes.find("--sft-tokenizer-prompt-format default: this tokenizer has neither"), 0) << bytes;
+  EXPECT_NE(bytes.find("give a file.jinja, or one of nemotron-h-aligned, "), std::string::npos) << bytes;
   EXPECT_NE(error(dir.file("no.jinja")).find("no.jinja: cannot be read"), std::string::npos);
   EXPECT_NE(error_of([] { find_chat_format("chatml", {}, "today"); }).find("--sft-date today is no date"),
             std::string::npos);
