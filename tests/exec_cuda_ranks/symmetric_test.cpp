@@ -104,8 +104,8 @@ i64 different(const std::vector<T>& got, const std::function<T(i64)>& want) {
   return n;
 }
 
-// Counts of elements of a part: one word, words that do not fill a block, many rounds of all blocks and a rest, and
-// what fills no words.
+// Counts of elements of a part. The first is one word, and the second does not fill a block. The third takes many
+// rounds of all blocks, and the last two fill no words.
 template <class T>
 std::vector<i64> part_sizes(int ranks) {
   const i64 word = 16 / sizeof(T);

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/rng.h"
 #include "exec/cuda/products/gemm_choices.h"
+#include "exec/cuda/symmetric/layout.h"
 #include "plan/data_reduction.h"
 #include "plan/first_update.h"
 
@@ -17,19 +17,6 @@ i64 workspace_bytes(Device& device, const Graph& g, const Node& n) {
   for (Value v : n.ins) context.ins.push_back(g.type(v));
   for (Value v : n.outs) context.outs.push_back(g.type(v));
   return prepare_any(n.op, context).workspace;
-}
-
-// The offsets of all buffers of transfers, as a number.
-static std::string layout_of_transfers(const Plan& plan) {
-  std::string text;
-  for (const Program& p : plan.programs)
-    for (const Instruction& in : p.instructions) {
-      if (!in.op.get_if<Relayout>()) continue;
-      for (const std::vector<int>* buffers : {&in.ins, &in.outs})
-        for (const int b : *buffers) text += fmt::format("{} ", p.buffers[size_t(b)].offset);
-      text += fmt::format("{};", in.workspace);
-    }
-  return fmt::format("{:016x}", hash_name(text));
 }
 
 Executor::Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers, bool is_deferred)

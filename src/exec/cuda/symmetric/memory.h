@@ -1,5 +1,5 @@
-// Symmetric memory: the arenas of ranks on one host, each mapped into all of them by CUDA's interprocess handles. Ranks
-// with the same plan have the same buffer at the same offset, so a rank knows the address of a peer's buffer.
+// Symmetric memory: the arenas of ranks on one host, each mapped into all of them by CUDA's interprocess handles. A
+// plan has a buffer at the same offset on all its ranks. So a rank knows the address of a peer's buffer.
 #pragma once
 #include <optional>
 #include <set>
