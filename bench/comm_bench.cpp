@@ -189,7 +189,8 @@ int bench(const std::string& what, const std::string& by) {
   Device device(place.local_rank, "");
   const i64 bare = device.free_bytes();
   std::unique_ptr<Comms> comms = make_comms(*ranks, device);
-  if (by != "nccl") comms = std::make_unique<SymmetricComms>(*ranks, device, std::move(comms));
+  const SymmetricComms::Settings symmetric{.takes_part = by != "nccl"};
+  comms = std::make_unique<SymmetricComms>(*ranks, device, std::move(comms), symmetric);
   Watch watch(*ranks, *comms, {.timeout_seconds = what == "stall" ? 3.0 : 600.0});
   Bench b{*ranks, device, *comms, watch};
   const auto memory = [&](const char* when) {

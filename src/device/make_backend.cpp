@@ -30,6 +30,12 @@ std::string gemm_cache_path(const DeviceOptions& options) {
   return folder / "megalith" / "gemm-algorithms.json";
 }
 
+// The variable by which users disable access between GPUs where it does not work.
+static bool is_peer_access_disabled() {
+  const char* disabled = std::getenv("NCCL_P2P_DISABLE");
+  return disabled && std::string_view(disabled) != "0";
+}
+
 static CudaOptions cuda_options(const DeviceOptions& options, Ranks* ranks) {
   const fs::path file = gemm_cache_path(options);
   std::error_code ignored;  // an unwritable file is reported when it is written
@@ -38,7 +44,7 @@ static CudaOptions cuda_options(const DeviceOptions& options, Ranks* ranks) {
           .is_shared = std::getenv("MEGALITH_HAS_STANDBY") && !std::getenv("MEGALITH_STANDBY"),
           .gemm_cache = file,
           .ranks = ranks,
-          .symmetric_memory = !options.no_symmetric_memory,
+          .symmetric_memory = !options.no_symmetric_memory && !is_peer_access_disabled(),
           .timeout_seconds = options.timeout_seconds};
 }
 

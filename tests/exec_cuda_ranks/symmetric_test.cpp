@@ -50,7 +50,7 @@ struct Member {
   Member(Ranks& r, int lane)
       : ranks(r),
         device(r.rank() % cuda_device_count(), ""),
-        comms(r, device, std::unique_ptr<cuda::Comms>(others), kBlocks),
+        comms(r, device, std::unique_ptr<cuda::Comms>(others), {.blocks = kBlocks}),
         arena(cuda::try_device_memory(2 * kHalf)),
         group{cuda::CommunicatorGroup::collective, lane, {}} {
     for (int k = 0; k < r.size(); ++k) group.ranks.push_back(k);

@@ -188,7 +188,8 @@ class CudaBackend final : public Backend, public TellsFacts, public DefersMemory
   explicit CudaBackend(const CudaOptions& o) : device_(ordinal(o), o.gemm_cache), is_shared_(o.is_shared) {
     if (!o.ranks || o.ranks->size() == 1) return;
     comms_ = cuda::make_comms(*o.ranks, device_);
-    if (o.symmetric_memory) comms_ = std::make_unique<cuda::SymmetricComms>(*o.ranks, device_, std::move(comms_));
+    const cuda::SymmetricComms::Settings symmetric{.takes_part = o.symmetric_memory};
+    comms_ = std::make_unique<cuda::SymmetricComms>(*o.ranks, device_, std::move(comms_), symmetric);
     watch_ = std::make_unique<cuda::Watch>(*o.ranks, *comms_, cuda::WatchOptions{.timeout_seconds = o.timeout_seconds});
     peers_.emplace(cuda::Peers{*o.ranks, *comms_, *watch_});
   }

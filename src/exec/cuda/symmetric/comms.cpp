@@ -67,11 +67,11 @@ class SymmetricComms::Member final : public Comm {
   SymmetricGroup on_;
 };
 
-SymmetricComms::SymmetricComms(Ranks& ranks, Device& device, std::unique_ptr<Comms> others, int blocks)
+SymmetricComms::SymmetricComms(Ranks& ranks, Device& device, std::unique_ptr<Comms> others, const Settings& settings)
     : ranks_(ranks),
-      blocks_(blocks),
+      blocks_(settings.blocks),
       others_(std::move(others)),
-      memory_(ranks, device),
+      memory_(ranks, device, settings.takes_part),
       aborted_(zeroed_pinned(sizeof(u32))) {
   words_ = try_device_memory(kWordsBytes);
   check(words_ != nullptr, "cannot allocate {} bytes on {}: it is full", kWordsBytes, device.name());

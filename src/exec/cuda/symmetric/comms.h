@@ -14,8 +14,12 @@ namespace megalith::cuda {
 
 class SymmetricComms final : public Comms {
  public:
-  // `blocks` of a transfer at most. All blocks of all ranks that share a GPU must fit on it at once.
-  SymmetricComms(Ranks& ranks, Device& device, std::unique_ptr<Comms> others, int blocks = kMostSymmetricBlocks);
+  struct Settings {
+    bool takes_part = true;  // false: all groups of this rank are of the other implementation
+    int blocks =
+        kMostSymmetricBlocks;  // of a transfer at most. All of all ranks that share a GPU must fit on it at once
+  };
+  SymmetricComms(Ranks& ranks, Device& device, std::unique_ptr<Comms> others, const Settings& settings);
   ~SymmetricComms() override;
 
   void connect(const std::vector<CommunicatorGroup>& mine) override;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -31,11 +30,8 @@ cudaIpcMemHandle_t of_hex(const std::string& hex) {
   return handle;
 }
 
-// Only NVLink has atomic operations between GPUs. Over PCIe NCCL is faster. Users disable access to other GPUs by
-// NCCL's variable where it does not work.
+// Only NVLink has atomic operations between GPUs. Over PCIe NCCL is faster.
 bool has_nvlink(int from, int to) {
-  const char* disabled = std::getenv("NCCL_P2P_DISABLE");
-  if (disabled && std::string_view(disabled) != "0") return false;
   if (from == to) return true;
   int has = 0;
   return cudaDeviceGetP2PAttribute(&has, cudaDevP2PAttrNativeAtomicSupported, from, to) == cudaSuccess && has;
@@ -53,7 +49,8 @@ bool has_token(const std::byte* memory, i64 bytes, u64 want) {
 
 }  // namespace
 
-SymmetricMemory::SymmetricMemory(Ranks& ranks, Device& device) : ranks_(ranks), device_(device) {
+SymmetricMemory::SymmetricMemory(Ranks& ranks, Device& device, bool takes_part)
+    : ranks_(ranks), device_(device), takes_part_(takes_part) {
   std::string mine;
   std::getline(std::ifstream(kBootId), mine);
   std::map<std::string, int> numbers;
@@ -81,7 +78,7 @@ void SymmetricMemory::share(std::byte* memory, i64 bytes, const std::string& lay
   const int me = ranks_.rank();
   Region region{memory, bytes, std::vector<std::byte*>(size_t(ranks_.size())), {}, {}};
   cudaIpcMemHandle_t handle{};
-  const bool offers = bytes >= i64(sizeof(u64)) && cudaIpcGetMemHandle(&handle, memory) == cudaSuccess;
+  const bool offers = takes_part_ && bytes >= i64(sizeof(u64)) && cudaIpcGetMemHandle(&handle, memory) == cudaSuccess;
   cudaGetLastError();  // clears the error, which the next launch's check would find
   const std::string text = offers ? as_hex(handle) : "none", process = fmt::format("{}", getpid());
   const u64 mark = token(me, text);
@@ -94,7 +91,7 @@ void SymmetricMemory::share(std::byte* memory, i64 bytes, const std::string& lay
   std::string reached(size_t(ranks_.size()), '0');
   for (int r = 0; r < ranks_.size(); ++r) {
     const Offer theirs = parse(offered[size_t(r)]);
-    if (r != me && !peers.contains(r)) continue;
+    if (!takes_part_ || (r != me && !peers.contains(r))) continue;
     if (host(r) != host(me) || theirs.handle == "none" || theirs.layout != own.layout) continue;
     int gpu = 0;
     if (cudaDeviceGetByPCIBusId(&gpu, theirs.bus.c_str()) == cudaSuccess && has_nvlink(device_.ordinal(), gpu)) {

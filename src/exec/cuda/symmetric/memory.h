@@ -14,8 +14,9 @@ namespace megalith::cuda {
 
 class SymmetricMemory {
  public:
-  // All ranks construct it at the same time: they learn which of them share a host.
-  SymmetricMemory(Ranks& ranks, Device& device);
+  // All ranks construct it at the same time: they learn which of them share a host. A rank that does not take part
+  // shares no memory, so no other rank reaches it.
+  SymmetricMemory(Ranks& ranks, Device& device, bool takes_part);
   ~SymmetricMemory();
   SymmetricMemory(const SymmetricMemory&) = delete;
   SymmetricMemory& operator=(const SymmetricMemory&) = delete;
@@ -51,6 +52,7 @@ class SymmetricMemory {
 
   Ranks& ranks_;
   Device& device_;
+  const bool takes_part_;
   std::vector<int> hosts_;
   std::vector<Region> regions_;
 };
