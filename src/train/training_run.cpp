@@ -43,9 +43,10 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       observers_(o_, state_.iteration, last_, ranks.rank() == 0, endpoint, endpoint ? scales() : std::nullopt),
       validation_(o_, evaluation_, datasets_, observers_),
       health_(t_, model_),
-      incidents_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train, in_step_),
-      replay_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train),
       places_(std::move(run.places)),
+      incidents_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train, in_step_,
+                 still_ours(places_.save.get())),
+      replay_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train),
       saver_(o_, model_, ranks, places_, need_.device_copies, is_saved_start() ? state_.iteration : -1),
       snapshots_(o_, model_, ranks, start_.snapshot()),
       save_interval_(t_, ranks, state_.iteration) {
