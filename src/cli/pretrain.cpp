@@ -132,7 +132,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
       join(place, {.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes});
   if (!options.train.dry_run || ranks->size() > 1) options.parallel.world_size = ranks->size();
   say_age(options, "all ranks are connected");
-  share_cores(place);
+  share_cores(ranks->place());
   settle_malloc(num_threads());
   return tell_errors(*ranks, [&] {
     std::unique_ptr<Backend> backend;
