@@ -178,6 +178,8 @@ TEST_F(Planned, TheLayoutThatARunChoosesIsPrintedAndTrains) {
   const Ran one = must(line(model));
   EXPECT_NE(one.out.find("--layout auto chose "), std::string::npos) << one.out;
   EXPECT_NE(one.out.find("--micro-batch-size "), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find("\nstack  "), std::string::npos) << one.out;
+  EXPECT_EQ(all_matches(one.out, std::regex("--layout auto chose [^\n]*MiB")).size(), 0) << one.out;
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   const Ran four = megalith(line(model + "--pipeline-model-parallel-size 2"), {.ranks = 4});
   ASSERT_EQ(four.exit_code, 0) << four.err;
