@@ -56,8 +56,9 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
               backend.name());
   watch_runs();
   if (t_.hash_interval() > 0) weight_check_.emplace(step_, coord_, *interpreter_, ranks);
-  const std::string changed = changed_data(start_.progress().data, data_read());
-  if (!changed.empty()) log::warn("{}", changed);
+  for (const std::string& changed :
+       {start_.changed_order(datasets_.train.get()), changed_data(start_.progress().data, data_read())})
+    if (!changed.empty()) log::warn("{}", changed);
   if (t_.log_rank_losses && in_step_) rank_losses_.emplace(step_.plan.mesh, coord_, ranks);
   if (t_.log_rank_losses && !in_step_) log::warn("--log-rank-losses has no effect on {} yet", backend.name());
   if (t_.log_straggler && !t_.disable_straggler_on_startup && ranks.size() > 1)
