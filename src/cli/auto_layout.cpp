@@ -32,9 +32,13 @@ DeviceFacts cpu_facts(const Backend& backend, const Place& place) {
   return f;
 }
 
+bool is_cpu(const Backend& backend) {
+  return !dynamic_cast<const sim::PaperBackend*>(&backend) && !backend.host_bytes();
+}
+
 DeviceFacts facts_here(const Backend& backend, const Place& place) {
+  if (is_cpu(backend)) return cpu_facts(backend, place);
   if (const auto* paper = dynamic_cast<const sim::PaperBackend*>(&backend)) return paper->facts();
-  if (!backend.host_bytes()) return cpu_facts(backend, place);
   const std::optional<DeviceFacts> facts = facts_of_device(backend.device_name());
   check(bool(facts),
         "--layout auto: the program has no facts of {}: give the layout's flags, or plan with --hardware FILE",
@@ -70,9 +74,12 @@ std::string search_here(const Options& options, const Backend& backend, const Pl
         base.parallel.world_size);
   const search::Found& best = found.best[0];
   const std::string flags = fmt::format("{}", fmt::join(flags_of(base, best.choice), " "));
-  log::say("--layout auto chose {} of {} layouts: {:.1f} MiB and {:.4g} s a step from the facts of {}\n  {}",
-           to_string(best.choice), found.layouts, double(best.price.fullest.need.total()) / (1 << 20),
-           best.price.time.seconds, facts.name, flags);
+  // The rates of a typical core order layouts, but they are no figures of this machine.
+  const std::string price = is_cpu(backend) ? "by the rates of a typical CPU"
+                                            : fmt::format("{:.1f} MiB and {:.4g} s a step from the facts of {}",
+                                                          double(best.price.fullest.need.total()) / (1 << 20),
+                                                          best.price.time.seconds, facts.name);
+  log::say("--layout auto chose {} of {} layouts: {}\n  {}", to_string(best.choice), found.layouts, price, flags);
   return flags;
 }
 

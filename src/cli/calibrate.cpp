@@ -103,7 +103,7 @@ int command_calibrate(int argc, const char* const* argv) {
   check(c.seconds > 0, "--seconds {}: want more than 0", c.seconds);
   settle_drivers();
   const std::unique_ptr<Ranks> ranks = join(place);
-  share_cores(place);
+  share_cores(ranks->place());
   return tell_errors(*ranks, [&] { return calibrate_ranks(c, *ranks); });
 }
 

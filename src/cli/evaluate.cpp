@@ -127,7 +127,7 @@ int command_evaluate(int argc, const char* const* argv) {
   }
   settle_drivers();
   const std::unique_ptr<Ranks> ranks = join(place, {.timeout_seconds = 60 * o.parallel.distributed_timeout_minutes});
-  share_cores(place);
+  share_cores(ranks->place());
   return tell_errors(*ranks, [&] {
     std::unique_ptr<Backend> backend;
     on_all_ranks(*ranks, [&] {

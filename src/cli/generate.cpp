@@ -166,7 +166,7 @@ int command_generate(int argc, const char* const* argv) {
   }
   settle_drivers();
   const std::unique_ptr<Ranks> ranks = join(place, {.timeout_seconds = 60 * c.layout.distributed_timeout_minutes});
-  share_cores(place);
+  share_cores(ranks->place());
   return tell_errors(*ranks, [&] {
     on_all_ranks(*ranks, [&] {
       if (mistake) std::rethrow_exception(mistake);

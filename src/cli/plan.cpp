@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/mistakes.h"
 #include "cli/command.h"
 #include "cli/plan_check.h"
 #include "cli/plan_kinds.h"
@@ -30,6 +31,9 @@ std::string nothing_fits(const search::Outcome& found, const DeviceFacts& facts,
   if (found.too_slow || !found.best.empty())
     return fmt::format("no layout that fits {} x {} ends within the days and the money: use other numbers of GPUs",
                        asked.gpus, facts.name);
+  if (found.misses.empty())
+    return fmt::format("no layout of {} x {} is allowed: change a flag that a reason above names, or --explain",
+                       asked.gpus, facts.name);
   return fmt::format("no layout fits {} x {}: use more GPUs, or a smaller model or --seq-length", asked.gpus,
                      facts.name);
 }
@@ -37,6 +41,7 @@ std::string nothing_fits(const search::Outcome& found, const DeviceFacts& facts,
 int plan_for(search::Searcher& searcher, const PlanFlags& flags, i64 gpus) {
   search::Asked asked = asked_of(flags, gpus);
   const search::Outcome found = search_layouts(searcher, flags, asked, flags.explain.empty() ? size_t(flags.top) : 1);
+  if (!found.mistakes.empty()) throw Mistakes(found.mistakes);
   const Options& base = searcher.base();
   const DeviceFacts& facts = searcher.facts();
   std::vector<search::Row> rows;
@@ -74,10 +79,12 @@ struct Over {  // numbers of GPUs
 
 Over best_of_each(search::Searcher& searcher, const PlanFlags& flags, const std::vector<i64>& counts) {
   Over out;
+  MistakenCounts mistaken;
   for (const i64 gpus : counts) {
     search::Asked asked = asked_of(flags, gpus);
     asked.max_days = asked.max_cost = 0;  // the table shows all numbers
     const search::Outcome found = search_layouts(searcher, flags, asked, 1);
+    mistaken.add(found);
     if (!found.best.empty()) {
       out.rows.push_back(search::row_of(searcher.base(), found.best[0], searcher.facts(), asked));
       continue;
@@ -85,6 +92,7 @@ Over best_of_each(search::Searcher& searcher, const PlanFlags& flags, const std:
     log::say("{} GPUs: no layout fits", gpus);
     out.refused = search::refused_text(searcher.base(), found, searcher.facts(), asked);
   }
+  mistaken.done();
   return out;
 }
 

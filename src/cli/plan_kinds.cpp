@@ -34,10 +34,12 @@ Kind best_of(const PlanFlags& all, size_t number, const std::vector<i64>& counts
   const Options& base = searcher.base();
   Kind kind{facts.name};
   search::Outcome last;
+  MistakenCounts mistaken;
   for (const i64 gpus : counts) {
     search::Asked asked = asked_of(flags, gpus);
     asked.max_days = asked.max_cost = 0;  // the table shows all kinds
     last = search_layouts(searcher, flags, asked, 1);
+    mistaken.add(last);
     log::say("{}", search::head_text(base, facts, asked, last));
     if (last.best.empty()) {
       log::say("no layout fits {} x {}", gpus, facts.name);
@@ -46,6 +48,7 @@ Kind best_of(const PlanFlags& all, size_t number, const std::vector<i64>& counts
     kind.rows.push_back(search::row_of(base, last.best[0], facts, asked));
     kind.commands.push_back(search::command_of(base, kind.rows.back().choice, asked));
   }
+  mistaken.done();
   kind.json = search::rows_json(base, facts, asked_of(flags, counts.back()), kind.rows, last, kind.commands);
   return kind;
 }

@@ -32,8 +32,16 @@ search::Outcome search_layouts(search::Searcher& searcher, const PlanFlags& flag
                                       .most_seconds = search::most_step_seconds(searcher.base(), asked),
                                       .site_gpus = asked.sites.common()});
   asked.seconds = now() - start;
-  if (!out.mistakes.empty()) throw Mistakes(out.mistakes);
   return out;
+}
+
+void MistakenCounts::add(const search::Outcome& found) {
+  if (found.mistakes.empty()) any_right_ = true;
+  last_ = found.mistakes;
+}
+
+void MistakenCounts::done() const {
+  if (!any_right_) throw Mistakes(last_);
 }
 
 void write_report(const char* flag, const std::string& path, const std::string& text) {

@@ -25,15 +25,6 @@
 
 namespace megalith {
 
-// Reads the command line again, with more flags at its end.
-static void take_flags(Options& options, const TrainingLine& line, const std::vector<std::string>& more) {
-  const i64 world_size = options.parallel.world_size;
-  const auto trains = options.trains;
-  const Architecture kind = options.model.architecture;
-  options = line.read(more);
-  options.trains = trains, options.model.architecture = kind, options.parallel.world_size = world_size;
-}
-
 // The device opens while the system still tears down its former processes. If memory is short because of that, it
 // tries again.
 static std::unique_ptr<Backend> backend_behind(const FormerRanks& former, const DeviceOptions& device, Ranks& ranks) {
@@ -96,6 +87,16 @@ static void settle_kind(Options& options, Architecture kind) {
   options.trains = options.model.architecture = kind;
 }
 
+// The options of the line, with more flags at its end.
+static Options options_of(const TrainingLine& line, Architecture kind, const Environment& env,
+                          const std::vector<std::string>& more = {}) {
+  Options options = line.read(more);
+  settle_kind(options, kind);
+  options.stack = stack_line();
+  plant_faults(options, env);
+  return options;
+}
+
 // The command of this name, which trains a model of this kind.
 static int train_command(const char* name, Architecture kind, int argc, const char* const* argv) {
   const EarlySignals signals;
@@ -111,10 +112,7 @@ static int train_command(const char* name, Architecture kind, int argc, const ch
     std::vector<const char*> words(argv, argv + argc);
     words[0] = name;  // argv may have a script's name
     line = read_training_line(argc, words.data());
-    options = line.read();
-    settle_kind(options, kind);
-    options.stack = stack_line();
-    plant_faults(options, env);
+    options = options_of(line, kind, env);
   } catch (const Error&) {
     mistake = std::current_exception();
   }
@@ -134,7 +132,7 @@ static int train_command(const char* name, Architecture kind, int argc, const ch
       join(place, {.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes});
   if (!options.train.dry_run || ranks->size() > 1) options.parallel.world_size = ranks->size();
   say_age(options, "all ranks are connected");
-  share_cores(place);
+  share_cores(ranks->place());
   settle_malloc(num_threads());
   return tell_errors(*ranks, [&] {
     std::unique_ptr<Backend> backend;
@@ -148,7 +146,11 @@ static int train_command(const char* name, Architecture kind, int argc, const ch
     std::vector<std::string> chosen;
     if (backend) chosen = chosen_layout(options, *backend, *ranks);
     on_all_ranks(*ranks, [&] {
-      if (backend) take_flags(options, line, chosen);
+      if (backend) {
+        const i64 world_size = options.parallel.world_size;
+        options = options_of(line, kind, env, chosen);
+        options.parallel.world_size = world_size;
+      }
       complete_options(options, read_sources(options));
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
       if (!backend) backend = backend_behind(former, options.train.device, *ranks);

@@ -35,7 +35,7 @@ int command_retro(int argc, const char* const* argv) {
   std::vector<const char*> words(argv, argv + argc);
   words.erase(words.begin() + 1);
   const std::unique_ptr<Ranks> ranks = join(place, {.timeout_seconds = kLongestWait});
-  share_cores(place);
+  share_cores(ranks->place());
   return tell_errors(*ranks, [&] {
     retro_build(int(words.size()), words.data(), *ranks, products_of_device);
     return 0;

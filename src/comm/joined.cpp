@@ -1,4 +1,5 @@
 // A rank among others: waiting with deadlines over a transport.
+#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -47,6 +48,7 @@ class Joined final : public Ranks {
     watch_.emplace(place, options.silence_seconds, [this](const std::string& mine) {
       return gather_texts(*transport_, place_, mine, options_.timeout_seconds, "joining the run");
     });
+    if (!place.tells_local_size) place_.local_size = std::max(place.local_size, watch_->neighbours());
   }
 
   // While an error unwinds, the others are not waited for, and the library is not given back.
@@ -129,7 +131,7 @@ class Joined final : public Ranks {
     if (watch_) watch_->farewell();
   }
 
-  const Place place_;
+  Place place_;
   const JoinOptions options_;
   const int exceptions_ = std::uncaught_exceptions();
   std::mutex transport_mutex_;

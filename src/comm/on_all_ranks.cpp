@@ -8,9 +8,12 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <map>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
+#include "base/mismatch.h"
 #include "base/mistakes.h"
 #include "base/one_line.h"
 #include "comm/socket.h"
@@ -66,18 +69,58 @@ static std::string hash_of(std::string_view text) {
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
+static std::map<std::string, std::string> values_of(const std::string& lines) {
+  std::map<std::string, std::string> out;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string name, dots, value;
+    words >> name >> dots;
+    std::getline(words >> std::ws, value);
+    if (dots.find_first_not_of('.') != dots.npos) value = value.empty() ? dots : dots + " " + value;
+    out[name] = value;
+  }
+  return out;
+}
+
+// " (lr: 0.1 there, 0.2 here)"
+static std::string differing(const std::string& here, const std::string& there) {
+  std::map<std::string, Mismatch> all;
+  const std::map<std::string, std::string> ours = values_of(here), theirs = values_of(there);
+  for (const auto& [name, value] : ours) all[name] = {name, value, {}};
+  for (const auto& [name, value] : theirs) all[name].name = name, all[name].found = value;
+  std::vector<Mismatch> odd;
+  for (const auto& [name, m] : all)
+    if (m.expected != m.found) odd.push_back(m);
+  return odd.empty() ? "" : fmt::format(" ({})", list_mismatches(odd));
+}
+
 void check_agreement(Ranks& ranks, const std::vector<Agreed>& mine, int among) {
+  constexpr size_t kLine = 17;
   std::string hashes;
   for (const Agreed& a : mine) hashes += hash_of(a.text) + "\n";
-  const std::string tail = fmt::format("among {}", among);
-  const std::vector<std::string> all = ranks.all_gather(hashes + tail);
+  const std::vector<std::string> all = ranks.all_gather(hashes + fmt::format("among {}", among));
+  std::map<std::string, size_t> groups;  // the first rank of each
+  std::vector<size_t> first;             // by rank
+  for (size_t r = 0; r < all.size(); ++r)
+    first.push_back(groups.try_emplace(all[r].substr(hashes.size()), r).first->second);
+  const auto differs = [&](size_t rank, size_t i) {
+    return all[rank].compare(i * kLine, kLine, all[first[rank]], i * kLine, kLine) != 0;
+  };
+  // The first text that differs anywhere: the same on all ranks.
+  size_t odd = 0;
+  const auto differs_anywhere = [&](size_t i) {
+    for (size_t r = 0; r < all.size(); ++r)
+      if (differs(r, i)) return true;
+    return false;
+  };
+  while (odd < mine.size() && !differs_anywhere(odd)) ++odd;
+  if (odd == mine.size()) return;
+  const size_t self = size_t(ranks.rank());
+  const std::vector<std::string> there = ranks.all_gather(first[self] == self ? mine[odd].values : "");
   on_all_ranks(ranks, [&] {
-    size_t first = 0;
-    while (!all[first].ends_with(tail)) ++first;
-    constexpr size_t kLine = 17;
-    for (size_t i = 0; i < mine.size(); ++i)
-      check(all[first].compare(i * kLine, kLine, hashes, i * kLine, kLine) == 0, "{} here differ from rank {}'s: {}",
-            mine[i].what, first, mine[i].cure);
+    check(!differs(self, odd), "{} here differ from rank {}'s{}: {}", mine[odd].what, first[self],
+          differing(mine[odd].values, there[first[self]]), mine[odd].cure);
   });
 }
 

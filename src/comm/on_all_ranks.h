@@ -24,9 +24,10 @@ void first_of_host_first(Ranks& ranks, const std::function<void()>& f);
 int tell_errors(Ranks& ranks, const std::function<int()>& f);
 
 // Error on all ranks unless each has the same texts as the first rank with the same `among`. `what`: the name of each
-// text, "the flags". `cure`: what the user can do.
+// text, "the flags". `cure`: what the user can do. `values`: lines "NAME VALUE" or "NAME ... VALUE"; the error lists
+// those that differ.
 struct Agreed {
-  std::string what, text, cure = "start the same program with the same flags on every host";
+  std::string what, text, cure = "start the same program with the same flags on every host", values{};
 };
 void check_agreement(Ranks& ranks, const std::vector<Agreed>& mine, int among = 0);
 

@@ -47,7 +47,8 @@ Place from_environment(const Variables& v) {
   Place p{.rank = int(v.number("RANK")), .size = int(v.number("WORLD_SIZE")), .launcher = "environment"};
   p.local_size = v.number_or("LOCAL_WORLD_SIZE", 0);
   p.local_rank = v.number_or("LOCAL_RANK", 0);
-  if (p.local_size == 0) p.local_size = p.local_rank + 1;  // not given: at least these
+  p.tells_local_size = p.local_size > 0;
+  if (!p.tells_local_size) p.local_size = p.local_rank + 1;
   if (p.size > 1) {
     check(v.has("MASTER_ADDR"), "MASTER_ADDR is not set: with RANK and WORLD_SIZE={} it must name rank 0's host",
           p.size);
@@ -119,8 +120,8 @@ std::optional<Place> from_srun(const Variables& v) {
   std::optional<int> here;
   if (v.has(counts) && v.has("SLURM_NODEID")) here = tasks_of_node(v.env(counts), v.number("SLURM_NODEID"));
   const char* local_size = here ? counts : "SLURM_NTASKS_PER_NODE";
-  // The last node of a run may have fewer tasks per node than requested. If the variable is absent, this is the
-  // minimum.
+  // The last node of a run may have fewer tasks per node than requested.
+  p.tells_local_size = here || v.has("SLURM_NTASKS_PER_NODE");
   p.local_size = here ? *here : std::min(v.number_or("SLURM_NTASKS_PER_NODE", p.local_rank + 1), p.size);
   return checked(p, "SLURM_PROCID", size, "SLURM_LOCALID", local_size);
 }

@@ -11,6 +11,7 @@ struct Place {
   std::string launcher = "alone";      // "launch", "mpirun", "srun", "environment" (torchrun, PyTorchJob) or "alone"
   std::string master_address{};        // where rank 0 can be reached, with "launch" and "environment"
   int master_port = 0;
+  bool tells_local_size = true;  // otherwise local_size is the least that it can be, and joining counts the ranks
   bool operator==(const Place&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
@@ -68,6 +69,7 @@ double OwnClock::advance() {
 Watch::Watch(const Place& place, double silence_seconds, const Gather& gather) {
   WatchPlace at{.rank = place.rank, .silence_seconds = silence_seconds, .members = {}};
   for (const std::string& text : gather(Member::self(place.rank).text())) at.members.push_back(Member::from_text(text));
+  neighbours_ = int(std::ranges::count(at.members, at.members[size_t(place.rank)].processes, &Member::processes));
   std::string problem;
   try {
     if (place.rank == 0) {

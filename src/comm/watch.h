@@ -46,6 +46,8 @@ class Watch {
   void doing(const std::string* what) { mailbox_.doing(what); }
   std::string said(const char* otherwise) const { return mailbox_.said(otherwise); }
 
+  int neighbours() const { return neighbours_; }  // ranks of this host, with this one
+
   void farewell();                        // once all ranks have ended well
   bool failed(const std::string& error);  // ends the others; returns whether rank 0 has confirmed it
 
@@ -57,6 +59,7 @@ class Watch {
   EndSignals signals_{mailbox_.wake_fd()};
   std::unique_ptr<Post> post_;
   std::atomic<bool> is_stopped_ = false;
+  int neighbours_ = 0;
   std::thread thread_;
 };
 

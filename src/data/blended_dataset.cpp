@@ -4,8 +4,8 @@
 
 namespace megalith {
 
-BlendedDataset::BlendedDataset(std::vector<std::shared_ptr<const Dataset>> parts, BlendIndex index)
-    : parts_(std::move(parts)), index_(std::move(index)) {
+BlendedDataset::BlendedDataset(std::vector<std::shared_ptr<const Dataset>> parts, BlendIndex index, Built built)
+    : parts_(std::move(parts)), index_(std::move(index)), built_(std::move(built)) {
   const std::vector<i64> asked = index_.taken_before(size());
   for (std::size_t d = 0; d < parts_.size(); ++d)
     check(asked[d] <= parts_[d]->size(),
@@ -21,6 +21,14 @@ void BlendedDataset::get(i64 i, const SampleRow& row) const {
 std::vector<DocumentPart> BlendedDataset::documents(i64 i) const {
   const BlendedSample sample = index_.at(i);
   return parts_[std::size_t(sample.dataset)]->documents(sample.sample);
+}
+
+// A longer blend continues a shorter one.
+bool BlendedDataset::keeps_order(i64 samples) const {
+  if (!built_) return false;
+  for (std::size_t d = 0; d < parts_.size(); ++d)
+    if (!parts_[d]->keeps_order(built_(d, samples))) return false;
+  return true;
 }
 
 std::vector<DatasetUse> BlendedDataset::use(i64 samples) const {

@@ -87,7 +87,7 @@ class SplitBuilder {
   std::shared_ptr<const Dataset> one(const SourcePtr& source, std::optional<i64> samples) const {
     const GptIndexRequest asked = request(*source, samples);
     return std::make_shared<GptDataset>(source, load_or_build_index(*source, asked, key_), sample_options(config_),
-                                        plan_gpt_index(*source, asked).tokens_per_epoch, edit_);
+                                        plan_gpt_index(*source, asked).tokens_per_epoch, edit_, asked);
   }
 
  private:
@@ -145,7 +145,10 @@ class SplitBuilder {
     }
     // Megatron normalizes twice.
     const std::vector<double> again = normalize(weights, "the list of weights of the data");
-    return blended(blend, built, plan_blend(again, size), again, size);
+    return blended(blend, built, plan_blend(again, size), again, size,
+                   [weights, surplus = config_.mid_level_dataset_surplus](std::size_t part, i64 n) {
+                     return blend_built(weights[part], n, surplus);
+                   });
   }
 
   std::shared_ptr<const Dataset> unweighted(const Blend& blend, std::optional<i64> samples) const {
@@ -158,13 +161,13 @@ class SplitBuilder {
     if (!samples) return blended(blend, built, plan_exhaustive_blend(sizes), sizes, std::nullopt);
     const i64 size = std::min(*samples, std::accumulate(sizes.begin(), sizes.end(), i64{0}));
     const std::vector<double> weights = normalize(std::vector<double>(sizes.begin(), sizes.end()), "the blend's sizes");
-    return blended(blend, built, plan_blend(weights, size), weights, size);
+    return blended(blend, built, plan_blend(weights, size), weights, size, [](std::size_t, i64) { return i64{1}; });
   }
 
   // Builds the index of the blend and those of its datasets in parallel. The index's name has `weights` and `size`.
   std::shared_ptr<const Dataset> blended(const Blend& blend, const std::vector<std::optional<i64>>& built,
                                          const BlendPlan& plan, const nlohmann::ordered_json& weights,
-                                         std::optional<i64> size) const {
+                                         std::optional<i64> size, const BlendedDataset::Built& built_for = {}) const {
     std::vector<nlohmann::ordered_json> descriptions;
     for (std::size_t d = 0; d < built.size(); ++d)
       descriptions.push_back(
@@ -185,7 +188,7 @@ class SplitBuilder {
         builder.make(task);
       }
     });
-    return std::make_shared<BlendedDataset>(std::move(parts), keeps ? std::move(*index) : builder.finish());
+    return std::make_shared<BlendedDataset>(std::move(parts), keeps ? std::move(*index) : builder.finish(), built_for);
   }
 
   const DataConfig& config_;

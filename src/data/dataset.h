@@ -66,6 +66,8 @@ class Dataset {
   virtual void get(i64 i, const SampleRow& row) const = 0;
   // How far samples 0 .. samples - 1 read each file of this dataset; samples <= size().
   virtual std::vector<DatasetUse> use(i64 samples) const = 0;
+  // Whether the dataset, made for another number of samples, has the same order of samples. False: perhaps not.
+  virtual bool keeps_order(i64 /*samples*/) const { return false; }
   // The documents of sample i, in order. Empty if this class does not know them.
   virtual std::vector<DocumentPart> documents(i64 /*i*/) const { return {}; }
 };

@@ -10,15 +10,25 @@ namespace megalith {
 static constexpr i32 kFill = -1;
 
 GptDataset::GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index, GptSampleOptions options,
-                       i64 tokens_per_epoch, TextEdit edit)
+                       i64 tokens_per_epoch, TextEdit edit, std::optional<GptIndexRequest> asked)
     : source_(std::move(source)),
       index_(std::move(index)),
       options_(options),
       samples_per_epoch_(double(tokens_per_epoch) / double(options.seq_length)),
-      edit_(std::move(edit)) {}
+      edit_(std::move(edit)),
+      asked_(std::move(asked)) {}
 
 std::vector<DatasetUse> GptDataset::use(i64 samples) const {
   return {{source_->name(), samples, samples_per_epoch_ > 0 ? double(samples) / samples_per_epoch_ : 0}};
+}
+
+// The epochs, and how the last one is shuffled, determine the order.
+bool GptDataset::keeps_order(i64 samples) const {
+  if (!asked_) return false;
+  GptIndexRequest other = *asked_;
+  other.samples = samples;
+  const GptIndexPlan now = plan_gpt_index(*source_, *asked_), then = plan_gpt_index(*source_, other);
+  return now.epochs == then.epochs && now.separate_last_epoch == then.separate_last_epoch;
 }
 
 void GptDataset::append(std::vector<i32>& text, i64 entry, i64 begin, i64 end) const {

@@ -27,9 +27,10 @@ using TextEdit = std::function<void(i64 sample, std::vector<i32>& tokens)>;
 
 class GptDataset : public Dataset {
  public:
-  // The index must be built from this source. `tokens_per_epoch`: tokens of one epoch (0: unknown).
+  // The index must be built from this source. `tokens_per_epoch`: tokens of one epoch (0: unknown). `asked`: the
+  // index's request.
   GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index, GptSampleOptions options,
-             i64 tokens_per_epoch = 0, TextEdit edit = {});
+             i64 tokens_per_epoch = 0, TextEdit edit = {}, std::optional<GptIndexRequest> asked = {});
 
   i64 size() const override { return index_.size(); }
   i64 seq_length() const override { return options_.seq_length; }
@@ -40,6 +41,7 @@ class GptDataset : public Dataset {
   // Error, with source, document and token, if the sample has an id outside the vocabulary.
   void get(i64 i, const SampleRow& row) const override;
   std::vector<DatasetUse> use(i64 samples) const override;
+  bool keeps_order(i64 samples) const override;
   std::vector<DocumentPart> documents(i64 i) const override;
   // The sequences of the source from which a sample takes tokens, including its last label, in ascending order.
   std::vector<i64> sequences(i64 i) const;
@@ -55,6 +57,7 @@ class GptDataset : public Dataset {
   GptSampleOptions options_;
   double samples_per_epoch_;
   TextEdit edit_;
+  std::optional<GptIndexRequest> asked_;
 };
 
 }  // namespace megalith

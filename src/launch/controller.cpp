@@ -30,6 +30,7 @@ void Controller::lost(int node, double now) {
   Node& n = nodes_[size_t(node)];
   if (verdict_ || !n.is_here) return;
   n.is_here = false;
+  has_told_missing_ = true;
   const bool will_do = rules_.is_elastic() && node > 0;
   if (rules_.spares > 0 && all_here())
     lines_.push_back(fmt::format("node {} ({}) is lost: {}", node, n.host,
@@ -56,15 +57,29 @@ void Controller::tick(double now) {
   if (const World world = may_start ? world_now() : World(); world.ranks > 0) return start(world, now);
   const double patience = generation_ == 0 ? rules_.join_seconds : rules_.rejoin_seconds;
   if (may_start) tell_need(patience);
+  tell_missing(now, patience);
   if (now - *waits_since_ < patience) return;
   if (all_here()) return end(1, fmt::format("the remaining ranks are too few for the work: {}", live_ranks()));
-  std::string missing;
-  for (size_t i = 0; i < nodes_.size(); ++i)
-    if (!nodes_[i].is_here) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", i);
   end(1,
       fmt::format("node {} did not come within {} s: start `megalith launch` with the same --rdzv-endpoint, --run-id "
                   "and --nnodes {} there",
-                  missing, patience, rules_.nodes));
+                  missing(), patience, rules_.nodes));
+}
+
+std::string Controller::missing() const {
+  std::string out;
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    if (!nodes_[i].is_here) out += fmt::format("{}{}", out.empty() ? "" : ", ", i);
+  return out;
+}
+
+// A lost node has a line of its own.
+void Controller::tell_missing(double now, double patience) {
+  if (has_told_missing_ || all_here() || now - *waits_since_ < rules_.quiet_seconds) return;
+  has_told_missing_ = true;
+  const bool will_do = rules_.is_elastic() && world_now().ranks > 0;
+  lines_.push_back(fmt::format("node {} is not here yet: waiting {} s for it{}", missing(),
+                               will_do ? rules_.wait_seconds : patience, will_do ? ", then fewer nodes start" : ""));
 }
 
 void Controller::progressed(const Report& report, double now) {

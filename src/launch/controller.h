@@ -23,6 +23,7 @@ struct Rules {
   double kill_grace_seconds = 0.2;  // the same if a signal ended the rank; other ranks then know no better cause
   double rejoin_seconds = 60;       // how long a lost node may take to come back
   double join_seconds = 600;        // how long all nodes may take to come at first
+  double quiet_seconds = 5;         // after so long a line tells who is waited for
   bool learns_hang = false;         // instead of the next one (hang_limit.h)
   double hang_seconds = 0;          // seconds without progress after the first step that end a generation; 0: no limit
   int spares = 0;                   // nodes without ranks, until another one is lost
@@ -82,6 +83,8 @@ class Controller {
   World world_now() const;   // that can start now
   int ranks_needed() const;  // the fewest that can run, if the available ones are too few; 0: unknown
   void tell_need(double patience);
+  void tell_missing(double now, double patience);
+  std::string missing() const;  // "1, 3"
   void look_for_growth();
   bool leaves_out(const Exit& cause, Meaning m);
   void stop(double now, double grace_seconds, bool is_hang = false);
@@ -113,7 +116,7 @@ class Controller {
   std::vector<Exit> exits_;                    // of this generation, in the order of their reports
   std::optional<double> fault_, waits_since_;  // when the generation failed; since when a node is missing
   bool says_first_step_ = false, has_stepped_ = false, hangs_ = false, grows_ = false;  // of this generation
-  bool has_told_need_ = false;
+  bool has_told_need_ = false, has_told_missing_ = false;
   i64 grows_behind_ = -1;  // the iteration at which more ranks became available
   HangLimit hang_limit_;
   double hung_for_ = 0;             // seconds

@@ -89,7 +89,7 @@ void Controller::start(const World& world, double now) {
   waits_since_.reset();
   exits_.clear();
   early_.clear();
-  has_stepped_ = hangs_ = grows_ = has_told_need_ = false;
+  has_stepped_ = hangs_ = grows_ = has_told_need_ = has_told_missing_ = false;
   silent_rank_ = -1;
   grows_behind_ = last_ = -1;
   hang_limit_.begin(now);

@@ -67,14 +67,14 @@ class FarController final : public ControllerSide {
   }
 
   void reach(double now) {
-    constexpr double kConnectSeconds = 5, kRetrySeconds = 0.2;
+    constexpr double kConnectSeconds = 0.8, kRetrySeconds = 0.2;  // AwakeClock takes a longer wait for sleep
     if (now < next_try_) return;
     next_try_ = now + kRetrySeconds;
     std::string why;
     Connection c(connect_to(place_.host, place_.port, kConnectSeconds, why), kLongestMessage);
     if (c.fd() >= 0 && is_welcome(c, why)) {
       controller_.emplace(std::move(c));
-      has_been_there_ = true;
+      has_been_there_ = true, tells_wait_ = false;
       for (const Report& r : said_) controller_->send(text_of(r));
       if (progress_) controller_->send(text_of(*progress_));
       return;
@@ -82,6 +82,11 @@ class FarController final : public ControllerSide {
     const double patience = has_been_there_ ? rules_.rejoin_seconds : rules_.join_seconds;
     check(now - since_ < patience, "node {} could not reach node 0 at {} port {} within {} s ({})", place_.node,
           place_.host, place_.port, patience, why);
+    if (tells_wait_ && now - since_ >= rules_.quiet_seconds) {
+      tells_wait_ = false;
+      say_line(fmt::format("node {} can't reach node 0 at {} port {} yet ({}): trying for {} s", place_.node,
+                           place_.host, place_.port, why, patience));
+    }
   }
 
   bool is_welcome(Connection& c, std::string& why) const {
@@ -109,6 +114,7 @@ class FarController final : public ControllerSide {
   std::optional<Connection> controller_;
   double since_ = 0, next_try_ = 0;
   bool has_been_there_ = false, is_over_ = false;
+  bool tells_wait_ = true;  // at the first time; a lost connection has a line of its own
 };
 
 }  // namespace

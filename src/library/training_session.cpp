@@ -12,7 +12,7 @@
 #include "resume/saver.h"
 #include "settings/schedules.h"
 #include "step/pipeline.h"
-#include "train/agreed_kernels.h"
+#include "train/agreed.h"
 #include "train/plan_alike.h"
 
 namespace megalith {
@@ -38,7 +38,7 @@ class Apart {
 
 TrainingSession::TrainingSession(Options options, const Place& place, std::shared_ptr<const Model> own)
     : o_(std::move(options)), own_(std::move(own)), ranks_(joined(o_, place)), sizes_(o_) {
-  if (ranks_->size() > 1) check_agreement(*ranks_, {{"the flags", arguments_text(o_)}});
+  if (ranks_->size() > 1) check_agreement(*ranks_, {agreed_flags(o_)});
   if (ranks_->rank() == 0) say_notes(o_);
   int stage = 0;
   on_all_ranks(*ranks_, [&] {

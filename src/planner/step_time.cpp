@@ -11,6 +11,7 @@
 #include "exec/sim/paper_backend.h"
 #include "exec/sim/simulator.h"
 #include "facts/facts_file.h"
+#include "planner/cpu_rates.h"
 #include "settings/batch_sizes.h"
 
 namespace megalith {
@@ -153,7 +154,8 @@ StepClock clock_of(const Backend& backend) {
     if (!facts) return {};
     return {std::make_unique<OwnFacts>(*facts), source_of(*facts)};
   }
-  return {std::make_unique<sim::RatesClock>(sim::this_cpu()), "from a short measurement of this CPU: a rough figure"};
+  return {std::make_unique<sim::RatesClock>(cpu_rates(backend)),
+          "from a short measurement of this CPU: a rough figure"};
 }
 
 StepTime step_time(StagePlans& plans, const sim::Clock& clock) {

@@ -205,6 +205,11 @@ void RunStart::read_run(const Options& options) {
   if (!changed.empty()) log::warn("{} was saved with other settings; the run uses its own: {}", c.path, changed);
   const std::string samples = changed_samples(options, stored, told, progress_.state);
   if (!samples.empty()) log::warn("{}: {}", c.path, samples);
+  if (samples.empty())
+    changed_order_ = [options, stored, told, state = progress_.state, path = c.path](const Dataset& train) {
+      const std::string changed = changed_epochs(options, stored, told, state, train);
+      return changed.empty() ? "" : fmt::format("{}: {}", path, changed);
+    };
   const std::string layout = layout_text(stored.parallel);
   if (told.contains("tensor_model_parallel_size") && layout != layout_text(parallel_))
     log::say("  {} was saved under {}", c.path, layout);

@@ -1,5 +1,6 @@
 // A run's checkpoints: all content except tensors, and how a run resumes from one.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,7 +62,11 @@ class RunStart {
   // snapshot.
   void fill(ModelState& model, int threads) const;
   void say_filled() const;  // a line for the log
-  void let_go();            // closes the checkpoint's files, which may then be deleted
+  // A warning if this run's number of training samples gives them another order than the saved run's; "" if not.
+  std::string changed_order(const Dataset* train) const {
+    return changed_order_ && train ? changed_order_(*train) : "";
+  }
+  void let_go();  // closes the checkpoint's files, which may then be deleted
 
  private:
   void open(const Options& options, const StartChoice& choice);
@@ -80,6 +85,7 @@ class RunStart {
   std::optional<AnyCheckpoint> checkpoint_;
   RunProgress progress_;
   Schedules schedules_;
+  std::function<std::string(const Dataset&)> changed_order_;
 };
 
 }  // namespace megalith

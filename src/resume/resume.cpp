@@ -202,6 +202,14 @@ std::string changed_settings(const Options& flags, const Options& stored, const 
   return changed_fields(flags, stored, told, watched);
 }
 
+static bool reads_on(const Options& flags, const RunState& start) {
+  return start.consumed_samples > 0 && start.iteration < train_iters(flags, start);
+}
+
+static std::string continues_at(i64 sample) {
+  return fmt::format("the run continues at sample {}, so samples may be repeated or skipped", sample);
+}
+
 std::string changed_samples(const Options& flags, const Options& stored, const std::set<std::string>& told,
                             const RunState& start) {
   std::vector<std::string> order_by = {"data_path",
@@ -228,19 +236,20 @@ std::string changed_samples(const Options& flags, const Options& stored, const s
   if (knows_ranks && flags.data.dataloader_type == SamplerType::cyclic && at_once[0] != at_once[1])
     what += fmt::format("{}samples of all ranks in a micro-batch {} -> {}", what.empty() ? "" : ", ", at_once[0],
                         at_once[1]);
-  const i64 asked[] = {*sample_counts(run_length(stored, start)).train, *sample_counts(run_length(flags, start)).train};
-  const bool asks_alike = asked[0] == asked[1] || !told.contains("global_batch_size");
-  const bool reads_on = start.consumed_samples > 0 && start.iteration < train_iters(flags, start);
-  if (!reads_on || (what.empty() && asks_alike)) return {};
-  // The number of samples determines the number of epochs and their shuffle.
-  const std::string order = what.empty()
-                                ? fmt::format(
-                                      "the saved run had {} training samples, this one has {}: with another number of "
-                                      "epochs their order differs",
-                                      asked[0], asked[1])
-                                : fmt::format("the order of training samples differs from the saved run's ({})", what);
-  return fmt::format("{}; the run continues at sample {}, so samples may be repeated or skipped", order,
-                     start.consumed_samples);
+  if (what.empty() || !reads_on(flags, start)) return {};
+  return fmt::format("the order of training samples differs from the saved run's ({}); {}", what,
+                     continues_at(start.consumed_samples));
+}
+
+std::string changed_epochs(const Options& flags, const Options& stored, const std::set<std::string>& told,
+                           const RunState& start, const Dataset& train) {
+  if (!told.contains("global_batch_size") || !reads_on(flags, start)) return {};
+  const i64 then = *sample_counts(run_length(stored, start)).train,
+            now = *sample_counts(run_length(flags, start)).train;
+  if (then == now || train.keeps_order(then)) return {};
+  return fmt::format(
+      "the saved run had {} training samples, this one has {}: with another number of epochs their order differs; {}",
+      then, now, continues_at(start.consumed_samples));
 }
 
 std::string layout_text(const ParallelConfig& p) {

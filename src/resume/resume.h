@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "data/dataset.h"
 #include "settings/options.h"
 #include "step/trainer.h"
 
@@ -25,10 +26,13 @@ Schedules choose_schedules(const Options& flags, const nlohmann::json& stored, c
 // `told`: the names in the checkpoint; only these are compared.
 std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told);
 
-// Why the order of training samples differs from the saved run's (blend, split, seed, number of samples, ...). Also the
-// effect from `start` on. Empty if the order is the same; the number of ranks does not change it.
+// Why the order of training samples differs from the saved run's (blend, split, seed, ...). Also the effect from
+// `start` on. Empty if the order is the same; the number of ranks does not change it.
 std::string changed_samples(const Options& flags, const Options& stored, const std::set<std::string>& told,
                             const RunState& start);
+// The same for the number of samples: it determines the epochs of `train`, this run's set, and their shuffle.
+std::string changed_epochs(const Options& flags, const Options& stored, const std::set<std::string>& told,
+                           const RunState& start, const Dataset& train);
 
 std::string layout_text(const ParallelConfig& p);  // "tp 2, pp 1, cp 1, dp 4"
 

@@ -37,6 +37,7 @@ class Run {
     const std::vector<Choice> plain = choices(false, out_.reasons);
     for (const auto& [reason, refused] : out_.reasons) out_.layouts += refused.count;
     pick(plain);
+    if (plain.empty()) keep_unfit();
     if (lacks_memory() && !base_.offload.on) pick(choices(true, ignored_));
     std::ranges::sort(out_.misses, {}, &Miss::bytes);
     if (out_.misses.size() > kMisses) out_.misses.resize(kMisses);
@@ -68,10 +69,26 @@ class Run {
     return out_.best[0].choice.recompute != Recompute::none;
   }
 
-  // Each layout once. A balanced layout with equal stages is the same as the equal one.
-  std::vector<Choice> choices(bool offload, Reasons& reasons) const {
+  Space space(bool offload) const {
     Space s = space_of(base_, request_.gpus, std::min<i64>(8 * facts_.node_gpus, 64));
     s.offload = offload, s.site_gpus = request_.site_gpus;
+    return s;
+  }
+
+  // No sizes divide: the rules name the flags. Sizes that do not divide the GPUs are layouts only if no others are.
+  void keep_unfit() {
+    Reasons counted;
+    std::vector<Unfit> unfit;
+    if (!choices_of(space(false), base_, request_.gpus, counted, &unfit).empty()) return;
+    const auto divides = [&](const Unfit& u) { return request_.gpus % (u.choice.tp * u.choice.pp * u.choice.cp) == 0; };
+    const bool any = std::ranges::any_of(unfit, divides);
+    for (const Unfit& u : unfit)
+      if (!any || divides(u)) legality_.keep_unfit(u);
+  }
+
+  // Each layout once. A balanced layout with equal stages is the same as the equal one.
+  std::vector<Choice> choices(bool offload, Reasons& reasons) const {
+    const Space s = space(offload);
     std::vector<Choice> out = choices_of(s, base_, request_.gpus, reasons);
     const bool has_even = std::ranges::find(s.balanced, false) != s.balanced.end();
     std::erase_if(out, [&](const Choice& c) { return !request_.wanted.holds(c) || (has_even && texts_.is_even(c)); });

@@ -37,8 +37,8 @@ i64 virtual_stages(const ParallelConfig& p, i64 layers, i64 pp) {
 
 class Enumeration {
  public:
-  Enumeration(const Space& space, const Options& base, i64 gpus, Reasons& reasons)
-      : space_(space), base_(base), gpus_(gpus), reasons_(reasons) {}
+  Enumeration(const Space& space, const Options& base, i64 gpus, Reasons& reasons, std::vector<Unfit>* unfit)
+      : space_(space), base_(base), gpus_(gpus), reasons_(reasons), unfit_(unfit) {}
 
   std::vector<Choice> all() {
     for (const i64 tp : space_.tp)
@@ -52,6 +52,7 @@ class Enumeration {
     if (!broken) return false;
     Refused& r = reasons_[reason];
     if (r.count++ == 0) r.example = to_string(c);
+    if (unfit_) unfit_->push_back({c, reason});
     return true;
   }
 
@@ -140,6 +141,7 @@ class Enumeration {
   const Options& base_;
   const i64 gpus_;
   Reasons& reasons_;
+  std::vector<Unfit>* unfit_;
   std::vector<Choice> out_;
 };
 
@@ -178,8 +180,9 @@ Space space_of(const Options& base, i64 gpus, i64 most_tp) {
   return s;
 }
 
-std::vector<Choice> choices_of(const Space& space, const Options& base, i64 gpus, Reasons& reasons) {
-  return Enumeration(space, base, gpus, reasons).all();
+std::vector<Choice> choices_of(const Space& space, const Options& base, i64 gpus, Reasons& reasons,
+                               std::vector<Unfit>* unfit) {
+  return Enumeration(space, base, gpus, reasons, unfit).all();
 }
 
 }  // namespace megalith::search

@@ -29,8 +29,14 @@ struct Refused {
 };
 using Reasons = std::map<std::string, Refused>;
 
-// The choices of the space whose sizes divide, in a fixed order. It counts the others. It does not check the rules of
-// single flags.
-std::vector<Choice> choices_of(const Space& space, const Options& base, i64 gpus, Reasons& reasons);
+struct Unfit {
+  Choice choice;  // sizes that are chosen later have their defaults
+  std::string reason;
+};
+
+// The choices of the space whose sizes divide, in a fixed order. It counts the others, and adds them to `unfit` if it
+// is given. It does not check the rules of single flags.
+std::vector<Choice> choices_of(const Space& space, const Options& base, i64 gpus, Reasons& reasons,
+                               std::vector<Unfit>* unfit = nullptr);
 
 }  // namespace megalith::search

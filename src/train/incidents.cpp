@@ -5,17 +5,20 @@
 
 #include "base/log.h"
 #include "base/one_line.h"
+#include "ckpt/tensors/files.h"
 #include "train/evaluation.h"
 
 namespace megalith {
 
 static constexpr i64 kMost = 1000;  // incidents that one process writes
 
-Incidents::Incidents(const Options& options, const ReplaySite& site, std::shared_ptr<const Dataset> train, bool in_step)
+Incidents::Incidents(const Options& options, const ReplaySite& site, std::shared_ptr<const Dataset> train, bool in_step,
+                     std::function<void()> still_ours)
     : o_(options),
       site_(site),
       train_(std::move(train)),
       in_step_(in_step),
+      still_ours_(std::move(still_ours)),
       loss_(options.train.spike_threshold),
       grad_norm_(options.train.spike_threshold) {}
 
@@ -64,7 +67,7 @@ std::string Incidents::cause(const IncidentReport& incident) const {
 void Incidents::write(const IncidentReport& incident) const {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(o_.train.save) / "incidents";
-  fs::create_directories(folder);
+  make_directory_in(o_.train.save, "incidents", still_ours_, {});
   const fs::path path = folder / fmt::format("iter_{:07d}.json", incident.iteration);
   std::ofstream out(path);
   out << incident_json(incident, o_) << "\n";

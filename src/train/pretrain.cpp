@@ -8,7 +8,7 @@
 #include "observe/endpoint.h"
 #include "observe/peak_flops.h"
 #include "observe/run_head.h"
-#include "train/agreed_kernels.h"
+#include "train/agreed.h"
 #include "train/left_out.h"
 #include "train/one_memory.h"
 #include "train/open_run.h"
@@ -30,8 +30,7 @@ static PreparedRun stand_by(const Options& o, const Backend& backend, Ranks& ran
 
 int pretrain(Options options, const Backend& backend, Ranks& ranks, StartAhead ahead) {
   if (ranks.size() > 1)
-    check_agreement(
-        ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}, agreed_kernels(backend)});
+    check_agreement(ranks, {{"the program", program_identity()}, agreed_flags(options), agreed_kernels(backend)});
   const TrainConfig& t = options.train;
   say_age(options, "the device is open");
   check(t.spike_threshold >= 0, "--spike-threshold {} must not be negative (0: no spike is reported)",
@@ -48,7 +47,7 @@ int pretrain(Options options, const Backend& backend, Ranks& ranks, StartAhead a
   if (!options.train.dry_run) on_all_ranks(ranks, [&] { endpoint = open_endpoint(options, ranks.place()); });
   Opened run = open_run(options, backend, ranks, ahead, std::move(prepared));
   if (options.train.dry_run) return 0;
-  if (ranks.size() > 1) check_agreement(ranks, {{"the plans", print(run.step->plan)}}, stage_of(options, ranks));
+  if (ranks.size() > 1) check_agreement(ranks, {agreed_plans(run.step->plan)}, stage_of(options, ranks));
   if (options.train.log_throughput) log::say("{}", throughput_line(options, backend));
   if (options.train.profile && backend.name() == "cpu") log::warn("--profile has no effect on the CPU");
   return TrainingRun(options, backend, ranks, std::move(run), endpoint.get()).train();

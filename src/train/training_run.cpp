@@ -43,9 +43,10 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       observers_(o_, state_.iteration, last_, ranks.rank() == 0, endpoint, endpoint ? scales() : std::nullopt),
       validation_(o_, evaluation_, datasets_, observers_),
       health_(t_, model_),
-      incidents_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train, in_step_),
-      replay_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train),
       places_(std::move(run.places)),
+      incidents_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train, in_step_,
+                 still_ours(places_.save.get())),
+      replay_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train),
       saver_(o_, model_, ranks, places_, need_.device_copies, is_saved_start() ? state_.iteration : -1),
       snapshots_(o_, model_, ranks, start_.snapshot()),
       save_interval_(t_, ranks, state_.iteration) {
@@ -55,8 +56,9 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
               backend.name());
   watch_runs();
   if (t_.hash_interval() > 0) weight_check_.emplace(step_, coord_, *interpreter_, ranks);
-  const std::string changed = changed_data(start_.progress().data, data_read());
-  if (!changed.empty()) log::warn("{}", changed);
+  for (const std::string& changed :
+       {start_.changed_order(datasets_.train.get()), changed_data(start_.progress().data, data_read())})
+    if (!changed.empty()) log::warn("{}", changed);
   if (t_.log_rank_losses && in_step_) rank_losses_.emplace(step_.plan.mesh, coord_, ranks);
   if (t_.log_rank_losses && !in_step_) log::warn("--log-rank-losses has no effect on {} yet", backend.name());
   if (t_.log_straggler && !t_.disable_straggler_on_startup && ranks.size() > 1)

@@ -137,6 +137,7 @@ class TrainingRun {
   Observers observers_;
   Validation validation_;
   StepHealth health_;
+  SavePlaces places_;
   Incidents incidents_;
   std::optional<WeightCheck> weight_check_;  // where wanted
   StepReplay replay_;
@@ -144,7 +145,6 @@ class TrainingRun {
   std::unique_ptr<GpuTeller> gpu_;         // if there is an endpoint
   std::optional<TimingLog> timing_;        // where wanted
   std::optional<Straggler> straggler_;     // only with several ranks and its flag
-  SavePlaces places_;
   Saver saver_;
   Snapshots snapshots_;
   SaveInterval save_interval_;

@@ -169,6 +169,14 @@ TEST(Checkpoint, keeps_the_last_ones_and_those_of_an_abandoned_future) {
   testing::internal::GetCapturedStderr();
 }
 
+TEST(Checkpoint, leaves_nothing_of_the_one_it_replaces) {
+  for (const bool exchange : {true, false}) {
+    TempDir dir;
+    for (const int writes : {1, 2}) State(10, writes).save(dir.path(), {.exchange = exchange});
+    EXPECT_EQ(names_in(dir.path()), (std::set<std::string>{"iter_0000010", kLatestFile}));
+  }
+}
+
 TEST(Checkpoint, leaves_other_processes_work_alone) {
   TempDir dir;
   fs::create_directories(dir / fmt::format("iter_0000005.tmp-{}", ::getppid()));

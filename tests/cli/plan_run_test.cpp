@@ -133,6 +133,21 @@ TEST_F(Planned, SavesByItselfAsFarApartAsTheFormulaSays) {
   EXPECT_TRUE(fs::exists(*this / "ck/iter_0000040"));
 }
 
+// Other programs slow the run and the measurement, so only the least times count.
+TEST_F(Planned, TheStepTimeOfACpuIsNearThatOfARun) {
+  const std::string model =
+      line("--num-layers 2 --hidden-size 512 --seq-length 128 --micro-batch-size 2 --log-interval 1 --train-iters 8 ");
+  const auto least = [](const std::string& text, const char* number) {
+    double out = 1e9;
+    for (const std::smatch& m : all_matches(text, std::regex(number))) out = std::min(out, std::stod(m[1]));
+    return out;
+  };
+  const double predicted = least(must(model + "--dry-run").out, R"(predicted: ([0-9.e-]+) s a step)");
+  const double measured = least(must(model).out, R"(elapsed time per iteration \(ms\): ([0-9.]+))") / 1e3;
+  EXPECT_LT(predicted, 4 * measured);
+  EXPECT_GT(predicted, measured / 4);
+}
+
 TEST_F(Planned, SavesByItselfOnAllRanksAtOnce) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   const Ran ran =
@@ -163,6 +178,8 @@ TEST_F(Planned, TheLayoutThatARunChoosesIsPrintedAndTrains) {
   const Ran one = must(line(model));
   EXPECT_NE(one.out.find("--layout auto chose "), std::string::npos) << one.out;
   EXPECT_NE(one.out.find("--micro-batch-size "), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find("\nstack  "), std::string::npos) << one.out;
+  EXPECT_EQ(all_matches(one.out, std::regex("--layout auto chose [^\n]*MiB")).size(), 0) << one.out;
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   const Ran four = megalith(line(model + "--pipeline-model-parallel-size 2"), {.ranks = 4});
   ASSERT_EQ(four.exit_code, 0) << four.err;

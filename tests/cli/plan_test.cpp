@@ -66,6 +66,17 @@ TEST_F(Planning, ExitCodesTellWhetherAnythingFits) {
   EXPECT_EQ(megalith("plan " + kModel + "--gpus 4 --objective speed").exit_code, 1);
 }
 
+TEST_F(Planning, ASizeThatNoLayoutCanHaveIsAMistake) {
+  const std::string three = kModel + "--tensor-model-parallel-size 3 ";
+  for (const std::string gpus : {"8", "4:8"}) {
+    const Ran ran = megalith("plan " + three + "--gpus " + gpus);
+    EXPECT_EQ(ran.exit_code, 1) << ran.out;
+    EXPECT_TRUE(holds(ran.err, "--tensor-model-parallel-size 3")) << ran.err;
+  }
+  const Ran some = must("plan " + kModel + "--tensor-model-parallel-size 4 --micro-batch-size 2 --gpus 2:4");
+  EXPECT_TRUE(holds(some.out, "2 GPUs: no layout fits")) << some.out;
+}
+
 // The expected days and prices follow from the formula, for models with known sizes.
 TEST_F(Planning, DaysAndPriceOfAnAssumedThroughput) {
   const std::string of_70b = "plan " + k70B + "--assume-tokens-per-second 4200 --gpus 256 --gpu-hour-price 3.10";

@@ -56,6 +56,7 @@ TEST(Place, PyTorchJobTellsNothingLocalAndUsesItsPort) {
   const Place p = place_in(kPyTorchJob);
   EXPECT_EQ(p.local_rank, 0);
   EXPECT_EQ(p.local_size, 1);
+  EXPECT_FALSE(p.tells_local_size);
   EXPECT_EQ(p.master_port, 23456);
 }
 

@@ -30,6 +30,15 @@ TEST(TcpTransport, GathersTextsAtTheFirst) {
   expect_done(run_by_environment({.size = 8, .words = {"gather-at-first"}}));
 }
 
+TEST(TcpTransport, CountsTheRanksOfThisHostUnlessTheLauncherDoes) {
+  const auto silent = [](int rank) {
+    return Variables{{"LOCAL_WORLD_SIZE", ""}, {"LOCAL_RANK", std::to_string(rank)}};
+  };
+  expect_done(run_by_environment({.size = 3, .words = {"neighbours", "3"}}, {}, silent));
+  const auto told = [](int) { return Variables{{"LOCAL_WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}}; };
+  expect_done(run_by_environment({.size = 3, .words = {"neighbours", "2"}}, {}, told));
+}
+
 TEST(TcpTransport, UnderTorchrunTakesThePortAfterItsStore) {
   Listener store = listen_at("127.0.0.1", 0);
   for (bool next_is_free = false; !next_is_free;) {  // other tests take ports too

@@ -64,6 +64,10 @@ using Mode = void (*)(Ranks&, i64 number);
 const std::map<std::string, Mode> kModes = {
     {"gather", [](Ranks& r, i64) { gather_texts_often(r); }},
     {"gather-at-first", [](Ranks& r, i64) { gather_at_first_often(r); }},
+    {"neighbours",
+     [](Ranks& r, i64 number) {
+       check(r.place().local_size == number, "rank {} counts {} on this host", r.rank(), r.place().local_size);
+     }},
     {"random", [](Ranks& r, i64) { exchange_randomly(r); }},
     {"large", exchange_large},
     {"ordered", [](Ranks& r, i64) { exchange_ordered(r); }},

@@ -36,6 +36,34 @@ TEST(BuildDatasets, weighted_blend_equals_megatron) {
   }
 }
 
+// A run that resumes with more iterations asks for more samples.
+TEST(BuildDatasets, know_for_which_numbers_of_samples_they_keep_their_order) {
+  const TempDir dir;
+  const DataConfig one = config_in(dir);
+  write_rule_files(dir / "b", {30, 2, 17, 40, 9, 9, 25});
+  DataConfig weighted = one, unweighted = one;
+  weighted.data_path = {"0.3", dir / "a", "0.7", dir / "b"}, unweighted.data_path = {dir / "a", dir / "b"};
+  for (const DataConfig& config : {one, weighted, unweighted}) {
+    constexpr i64 kMost = 45;
+    std::vector<std::shared_ptr<const Dataset>> sets(1);
+    for (i64 n = 1; n <= kMost; ++n) sets.push_back(build_datasets(config, {.train = n}).train);
+    int kept = 0;
+    for (i64 a = 1; a <= kMost; ++a)
+      for (i64 b = 1; b < a; ++b) {
+        ASSERT_EQ(sets[a]->keeps_order(b), sets[b]->keeps_order(a));
+        bool same = true;
+        for (i64 i = 0; i < std::min(sets[a]->size(), sets[b]->size()); ++i)
+          same = same && get_row(*sets[a], i).tokens == get_row(*sets[b], i).tokens;
+        if (!sets[a]->keeps_order(b)) continue;
+        ++kept;
+        EXPECT_TRUE(same) << a << " " << b;
+      }
+    EXPECT_TRUE(sets[8]->keeps_order(5));
+    EXPECT_EQ(sets[40]->keeps_order(5), config.data_path == unweighted.data_path);
+    EXPECT_GT(kept, kMost);
+  }
+}
+
 TEST(BuildDatasets, unweighted_blend_equals_megatron) {
   for (const std::string& file : golden_vectors("gpt_blend_full.json")) {
     SCOPED_TRACE(file);

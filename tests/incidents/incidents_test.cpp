@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tests/cli/workshop.h"
 
@@ -100,6 +101,26 @@ TEST_F(Incidents, NameRankLayerTensorAndDocument) {
             std::string::npos)
       << blame.out;
   EXPECT_NE(blame.out.find(fmt::format(" {} ", first["token"].get<int>())), std::string::npos) << blame.out;
+}
+
+// The directory may be back later, so nothing takes its place.
+TEST_F(Incidents, MakeNoDirectoryWhereSaveWas) {
+  namespace fs = std::filesystem;
+  const std::string data = letters();
+  Ran ran;
+  std::thread running([&] {
+    ran = megalith(run(data,
+                       "--inject-allowed --inject nan@0:3000:layers.0.attention.einsum.0 --train-iters 3000 "
+                       "--save-interval 3000"));
+  });
+  const auto has_begun = [&] {
+    return fs::exists(*this / "save/ranks.jsonl") && fs::exists(*this / "save/goodput.jsonl");
+  };
+  while (!has_begun()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  fs::rename(*this / "save", *this / "save2");
+  running.join();
+  EXPECT_FALSE(fs::exists(*this / "save"));
+  EXPECT_NE(ran.err.find("iteration 3000: cannot write its incident: "), std::string::npos) << ran.err;
 }
 
 TEST_F(Incidents, BlameRefusesOtherFiles) {

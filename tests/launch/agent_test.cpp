@@ -228,6 +228,20 @@ TEST_F(Agent, GoesOnUnderANewController) {
   EXPECT_EQ(two.lines_with("lost its connection to node 0").size(), 1u) << two.err;
 }
 
+TEST_F(Agent, TellsWhomItWaitsFor) {
+  for (const int rank : {0, 1}) {
+    const Listener held = hold_port("127.0.0.1");
+    std::vector<std::string> w = node(rank, held.port, "a");
+    w.insert(w.end(), {"--", "/bin/bash", "-c", "exit 0; " + dir()});
+    LaunchRun alone(dir(), w);
+    const char* line =
+        rank == 0 ? "node 1 is not here yet: waiting 600 s for it" : "node 1 can't reach node 0 at 127.0.0.1 port ";
+    EXPECT_TRUE(alone.wait_until([&] { return alone.err().find(line) != std::string::npos; })) << alone.err();
+    kill(alone.pid(), SIGTERM);
+    alone.end();
+  }
+}
+
 TEST_F(Agent, TurnsAwayAnotherRun) {
   const Listener held = hold_port("127.0.0.1");
   const auto all = [&](int rank, const std::string& id) {

@@ -263,6 +263,25 @@ TEST(Controller, WaitsForANodeThatIsGoneAndStartsWithItAgain) {
   n.expect_end(1, "node 1 did not come within 60 s");
 }
 
+TEST(Controller, TellsOnceWhichNodesItWaitsFor) {
+  for (const bool is_elastic : {false, true}) {
+    Controller c(
+        {.nodes = 3, .least_nodes = is_elastic ? 1 : 0}, [] { return std::pair("host-0", 1234); },
+        [](int ranks) { return World(ranks); });
+    c.take(0, {.kind = Report::Kind::hello, .host = "host", .ranks = 1}, 0);
+    for (const double now : {0.0, 4.9}) {
+      c.tick(now);
+      EXPECT_TRUE(c.lines().empty()) << now;
+    }
+    c.tick(5);
+    EXPECT_EQ(c.lines(), std::vector<std::string>{is_elastic ? "node 1, 2 is not here yet: waiting 10 s for it, then "
+                                                               "fewer nodes start"
+                                                             : "node 1, 2 is not here yet: waiting 600 s for it"});
+    c.tick(9);
+    EXPECT_TRUE(c.lines().empty());
+  }
+}
+
 TEST(Controller, LetsASpareNodeTakeOver) {
   Nodes n({.spares = 1}, {2, 2, 2});
   ASSERT_EQ(n.starts(), 3);

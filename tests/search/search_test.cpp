@@ -205,4 +205,24 @@ TEST(Search, a_rule_that_every_layout_breaks_is_a_mistake_of_the_flags) {
   EXPECT_NE(found.mistakes[0].find("--num-query-groups 3"), std::string::npos);
 }
 
+// The messages of some rules hold sizes of the layout.
+TEST(Search, a_size_that_no_layout_can_have_is_a_mistake_of_the_flags) {
+  const auto mistakes = [](const std::string& flags, i64 gpus) {
+    Searcher searcher(base_of(std::string(kSmall) + flags), small_device(80));
+    std::string out;
+    for (const std::string& line : searcher.run({.gpus = gpus}).mistakes) out += line + "\n";
+    return out;
+  };
+  const auto holds = [](const std::string& text, const std::string& part) { return text.find(part) != text.npos; };
+  const std::string three = mistakes("--tensor-model-parallel-size 3", 8);
+  EXPECT_TRUE(holds(three, "--tensor-model-parallel-size 3")) << three;
+  EXPECT_TRUE(holds(three, "8 ranks are not divisible by tensor 3")) << three;
+  const std::string wide = mistakes("--tensor-model-parallel-size 16", 16);
+  EXPECT_TRUE(holds(wide, "--num-attention-heads 8")) << wide;
+  const std::string odd = mistakes("--global-batch-size 7 --micro-batch-size 2", 8);
+  EXPECT_TRUE(holds(odd, "--global-batch-size 7 is not divisible by --micro-batch-size 2")) << odd;
+  EXPECT_TRUE(holds(odd, "every layout breaks this rule")) << odd;
+  EXPECT_EQ(mistakes("--tensor-model-parallel-size 4", 8), "");
+}
+
 }  // namespace megalith::search

@@ -54,7 +54,10 @@ void SaveSteps::commit(PartWriter& writer, const std::vector<std::string>& accou
 void SaveSteps::publish() {
   const StepHook& hook = options_.hook;
   if (!fs::exists(place())) return rename_path(temporary_, place(), hook);
-  if (options_.exchange && exchange_paths(temporary_, place(), hook)) return;
+  if (options_.exchange && exchange_paths(temporary_, place(), hook)) {
+    replaced_ = temporary_;
+    return;
+  }
   const std::string aside = fmt::format("{}{}{}", place(), kReplaced, ::getpid());
   remove_tree(aside, hook);
   rename_path(place(), aside, hook);
@@ -81,6 +84,7 @@ void SaveSteps::tidy() {
                 one_line(e));
     }
   };
+  if (!replaced_.empty()) attempt([&] { remove_tree(replaced_, options_.hook); });
   attempt([&] { clear_replaced(dir_, options_.hook); });
   attempt([&] { remove_old_checkpoints(dir_, iteration_, options_); });
 }

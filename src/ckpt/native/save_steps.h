@@ -31,7 +31,7 @@ class SaveSteps {
   void commit(PartWriter& writer, const std::vector<std::string>& accounts);
   // Instead of commit: leaves nothing.
   void abandon() noexcept;
-  // After commit: unfinished ones of processes that are gone, and old ones, are deleted. A failure is a warning.
+  // After commit: the checkpoint that it replaced, and old ones, are deleted. A failure is a warning.
   void tidy();
 
  private:
@@ -42,6 +42,7 @@ class SaveSteps {
   i64 iteration_;
   SaveOptions options_;
   std::string temporary_;  // until it is published
+  std::string replaced_;   // the one that was exchanged with it
 };
 
 // All steps, by one process for all ranks; SAVE is created if needed. Error if a step fails; then nothing is left and

@@ -1,9 +1,7 @@
 #include "exec/sim/simulator.h"
 
 #include <algorithm>
-#include <chrono>
 
-#include "base/threads.h"
 #include "exec/sim/overlap.h"
 #include "graph/relayout_op.h"
 #include "ops/host_copy.h"
@@ -85,42 +83,6 @@ std::string print(const Estimate& e) {
   for (auto& [name, t] : rows) line(name, t);
   line("total", e.total);
   return out;
-}
-
-// A few milliseconds of multiply-adds on registers, and of a triad over 32 MiB arrays.
-Hardware this_cpu() {
-  using clock = std::chrono::steady_clock;
-  auto seconds = [](auto&& f) {
-    double best = 1e9;
-    for (int i = 0; i < 3; ++i) {
-      const auto start = clock::now();
-      f();
-      best = std::min(best, std::chrono::duration<double>(clock::now() - start).count());
-    }
-    return best;
-  };
-  const i64 n = i64{8} << 20;
-  std::vector<float> a(n, 1), b(n, 2), c(n, 3);
-  const double triad = seconds([&] {
-    parallel_ranges(n, 1 << 16, [&](i64 lo, i64 hi) {
-      for (i64 i = lo; i < hi; ++i) a[i] = b[i] + 0.5f * c[i];
-    });
-  });
-  constexpr int kLanes = 256;
-  const i64 rounds = 20000;
-  std::vector<float> sink(size_t(num_threads()) * kLanes);
-  const double fma = seconds([&] {
-    parallel_for(num_threads(), 1, [&](i64 t) {
-      float x[kLanes];
-      for (int l = 0; l < kLanes; ++l) x[l] = float(l);
-      for (i64 r = 0; r < rounds; ++r)
-        for (int l = 0; l < kLanes; ++l) x[l] = x[l] * 0.999f + 0.5f;
-      std::copy(x, x + kLanes, &sink[t * kLanes]);
-    });
-  });
-  const double flops = 2.0 * kLanes * double(rounds) * num_threads() / fma;
-  const double memory = 12.0 * double(n) / triad;
-  return {"this CPU", 0.9 * flops, 0.1 * flops, memory, 5e9, 2e-6, memory / 2};
 }
 
 Hardware h200() { return {"H200", 660e12, 60e12, 4.25e12, 380e9, 3e-6, 50e9}; }

@@ -30,8 +30,7 @@ class RatesClock final : public Clock {
   Hardware hw_;
 };
 
-Hardware this_cpu();  // measured by a short benchmark when called
-Hardware h200();      // docs/notes: 660 TFLOP/s bf16, 4.25 TB/s, NVLink 380 GB/s, PCIe 50 GB/s each way
+Hardware h200();  // docs/notes: 660 TFLOP/s bf16, 4.25 TB/s, NVLink 380 GB/s, PCIe 50 GB/s each way
 
 struct Total {
   double flops = 0, bytes = 0, wire_bytes = 0, seconds = 0;
