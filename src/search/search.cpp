@@ -50,8 +50,7 @@ class Run {
 
  private:
   static constexpr size_t kMisses = 3, kAtOnce = 4, kLooked = 64;
-  static constexpr double kSurely =
-      0.85;  // fraction of the memory below which an estimate usually means that the layout fits
+  static constexpr double kSurely = 0.85;  // of the memory: an estimate below it usually means that the layout fits
 
   struct Bounded {
     Choice choice;
