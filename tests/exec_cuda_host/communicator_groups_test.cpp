@@ -42,7 +42,7 @@ TEST(CommunicatorGroups, of_relayouts) {
   EXPECT_EQ(at(op_of(mesh, split_over(groups::kv_heads), {groups::kv_heads}, kPartial, 0), 3), std::nullopt);
   EXPECT_EQ(at(op_of(mesh, partial_over(groups::context), {groups::context}, kSame, 0), 0), std::nullopt)
       << "an axis of one rank";
-  const Mesh stages = make_mesh({1, 1, 1, 2});
+  const Mesh stages = make_mesh({.pp = 2});
   const Relayout norm = op_of(stages, partial_over(groups::pipeline), {groups::pipeline}, kSame, 0);
   EXPECT_EQ(communicator_group_of(norm, stages, stages.coord(1)),
             (CommunicatorGroup{CommunicatorGroup::between_stages, 0, {0, 1}}));
