@@ -20,6 +20,7 @@
 #include "models/gpt/gpt.h"
 #include "observe/peak_flops.h"
 #include "ops/all.h"
+#include "planner/cpu_rates.h"
 #include "step/model_size.h"
 #include "step/model_state.h"
 
@@ -187,7 +188,7 @@ class StepBench {
                  100 * row.seconds / sum);
     fmt::print("    {:<60} {:>5} runs {:>10.3f} ms\n", "all, one by one", least.size(), sum * 1e3);
     const bool gpu = backend_.name() == "cuda";
-    fmt::print("{}", sim::print(sim::simulate(step_.plan, p, gpu ? sim::h200() : sim::this_cpu())));
+    fmt::print("{}", sim::print(sim::simulate(step_.plan, p, gpu ? sim::h200() : cpu_rates(backend_))));
   }
 
  private:

@@ -33,7 +33,7 @@ std::string gemm_cache_path(const DeviceOptions& options) {
 // The variable by which users disable access between GPUs where it does not work.
 static bool is_peer_access_disabled() {
   const char* disabled = std::getenv("NCCL_P2P_DISABLE");
-  return disabled && std::string_view(disabled) != "0";
+  return disabled && *disabled && std::string_view(disabled) != "0";
 }
 
 static CudaOptions cuda_options(const DeviceOptions& options, Ranks* ranks) {
@@ -62,7 +62,7 @@ std::unique_ptr<Backend> make_backend(const DeviceOptions& options, Ranks* ranks
       log::info("device: {}: plans are this CPU's", measured->device_name());
       return measured;
     }
-    auto backend = sim::make_paper_backend(facts);
+    auto backend = sim::make_paper_backend(facts, !options.no_symmetric_memory);
     log::info("device: {}, which need not be here: plans are made from its facts", backend->device_name());
     return backend;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "comm/on_all_ranks.h"
 #include "exec/cuda/products/gemm_choices.h"
 #include "exec/cuda/symmetric/layout.h"
 #include "plan/data_reduction.h"
@@ -28,10 +29,13 @@ Executor::Executor(const Plan& plan, const Coord& coord, Device& device, const P
 
 void Executor::take_memory() {
   const i64 bytes = std::max<i64>(plan_.arena_bytes, 1);
-  arena_ = try_device_memory(bytes);
-  check(arena_ != nullptr,
-        "cannot allocate the plan's {} bytes on {}, {} are free: use a smaller --micro-batch-size or model",
-        plan_.arena_bytes, device_.name(), device_.free_bytes());
+  const auto allocate = [&] {
+    arena_ = try_device_memory(bytes);
+    check(arena_ != nullptr,
+          "cannot allocate the plan's {} bytes on {}, {} are free: use a smaller --micro-batch-size or model",
+          plan_.arena_bytes, device_.name(), device_.free_bytes());
+  };
+  peers_ ? on_all_ranks(peers_->ranks, allocate) : allocate();
   host_ = zeroed_pinned(plan_.host_bytes);
   if (peers_) peers_->comms.share(arena_.get(), bytes, layout_of_transfers(plan_));
   place_steps();

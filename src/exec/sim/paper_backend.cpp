@@ -22,9 +22,9 @@ struct CommunicatorNeeds {
   std::set<int> mapped;  // ranks whose memory is mapped
 };
 
-// Over PCIe NCCL moves all data.
+// Over PCIe NCCL moves all data. Facts without PCIe's rate may be of any link.
 bool is_symmetric(const std::vector<int>& ranks, const DeviceFacts& facts) {
-  const bool nvlink = facts.node.gbps > facts.pcie_gbps;
+  const bool nvlink = facts.pcie_gbps > 0 && facts.node.gbps > facts.pcie_gbps;
   const auto node = [&](int rank) { return rank / facts.node_gpus; };
   return nvlink && cuda::may_be_symmetric(ranks.size()) &&
          std::ranges::all_of(ranks, [&](int r) { return node(r) == node(ranks[0]); });
@@ -32,7 +32,8 @@ bool is_symmetric(const std::vector<int>& ranks, const DeviceFacts& facts) {
 
 // Each set of ranks has a communicator for each lane, and another for all-to-all. Ranks of several stages have other
 // plans, so their memory is not symmetric.
-CommunicatorNeeds communicator_needs(const Plan& plan, const Coord& coord, const DeviceFacts& facts) {
+CommunicatorNeeds communicator_needs(const Plan& plan, const Coord& coord, const DeviceFacts& facts,
+                                     bool symmetric_memory) {
   std::set<std::tuple<bool, bool, int, std::vector<int>>> communicators;
   for (const Program& p : plan.programs)
     for (const Instruction& in : p.instructions)
@@ -44,7 +45,7 @@ CommunicatorNeeds communicator_needs(const Plan& plan, const Coord& coord, const
       }
   CommunicatorNeeds needs;
   for (const auto& [pairs, stages, lane, ranks] : communicators)
-    if (!pairs && !stages && is_symmetric(ranks, facts))
+    if (symmetric_memory && !pairs && !stages && is_symmetric(ranks, facts))
       needs.mapped.insert(ranks.begin(), ranks.end());
     else
       needs.blocks += lane ? kOnLane : kInLine;
@@ -54,8 +55,8 @@ CommunicatorNeeds communicator_needs(const Plan& plan, const Coord& coord, const
 
 class Paper final : public PaperBackend, public TellsWorkspaces {
  public:
-  explicit Paper(std::shared_ptr<const DeviceFacts> facts)
-      : owned_(std::move(facts)), facts_(*owned_), libraries_(facts_) {}
+  Paper(std::shared_ptr<const DeviceFacts> facts, bool symmetric_memory)
+      : owned_(std::move(facts)), facts_(*owned_), symmetric_memory_(symmetric_memory), libraries_(facts_) {}
   std::string name() const override { return "cuda"; }
   std::string device_name() const override {
     return fmt::format("{} ({}, facts {}measured)", facts_.device, facts_.name, facts_.measured ? "" : "not ");
@@ -73,7 +74,7 @@ class Paper final : public PaperBackend, public TellsWorkspaces {
   i64 peak_bytes() const override { return 0; }
   std::optional<i64> host_bytes() const override { return resident_bytes(); }
   void connect(const Plan& plan, const Coord& coord, std::span<const Link> links) const override {
-    const CommunicatorNeeds needs = communicator_needs(plan, coord, facts_);
+    const CommunicatorNeeds needs = communicator_needs(plan, coord, facts_, symmetric_memory_);
     const i64 blocks = needs.blocks + kLinkBlocks * i64(links.size());
     comms_bytes_ = (blocks > 0 ? facts_.nccl_bytes + blocks * facts_.nccl_bytes_each : 0) +
                    i64(needs.mapped.size()) * cuda::mapping_bytes(plan.arena_bytes);
@@ -87,20 +88,22 @@ class Paper final : public PaperBackend, public TellsWorkspaces {
  private:
   std::shared_ptr<const DeviceFacts> owned_;
   const DeviceFacts& facts_;
+  const bool symmetric_memory_;
   PaperLibraries libraries_;
   mutable i64 comms_bytes_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<PaperBackend> make_paper_backend(DeviceFacts facts) {
-  return make_shared_paper_backend(std::make_shared<const DeviceFacts>(std::move(facts)));
+std::unique_ptr<PaperBackend> make_paper_backend(DeviceFacts facts, bool symmetric_memory) {
+  return make_shared_paper_backend(std::make_shared<const DeviceFacts>(std::move(facts)), symmetric_memory);
 }
 
-std::unique_ptr<PaperBackend> make_shared_paper_backend(std::shared_ptr<const DeviceFacts> facts) {
+std::unique_ptr<PaperBackend> make_shared_paper_backend(std::shared_ptr<const DeviceFacts> facts,
+                                                        bool symmetric_memory) {
   check(facts->sms > 0 && facts->capability > 0, "device {}: its facts have no sms or no capability: it is no GPU",
         facts->name);
-  return std::make_unique<Paper>(std::move(facts));
+  return std::make_unique<Paper>(std::move(facts), symmetric_memory);
 }
 
 }  // namespace megalith::sim

@@ -14,7 +14,8 @@ class PaperBackend : public Backend {
   // Lines that name the workspaces that were bounded in plans so far, because the facts lack them.
   virtual std::vector<std::string> bounded() const = 0;
 };
-std::unique_ptr<PaperBackend> make_shared_paper_backend(std::shared_ptr<const DeviceFacts> facts);
-std::unique_ptr<PaperBackend> make_paper_backend(DeviceFacts facts);
+std::unique_ptr<PaperBackend> make_shared_paper_backend(std::shared_ptr<const DeviceFacts> facts,
+                                                        bool symmetric_memory = true);
+std::unique_ptr<PaperBackend> make_paper_backend(DeviceFacts facts, bool symmetric_memory = true);
 
 }  // namespace megalith::sim

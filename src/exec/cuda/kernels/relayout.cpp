@@ -1,7 +1,7 @@
 // Relayouts between GPUs. Gathers and reductions need their parts one after another, each in its rank's memory
 // layout. Only if the whole has another layout are they copied, box by box. All-to-all sends the intersection of two
-// ranks (mesh/pieces.h), packed if it is not contiguous. Sums add in NCCL's order, which is the same in every run, in
-// the value's own precision.
+// ranks (mesh/pieces.h), packed if it is not contiguous. Sums add in an order that is the same in every run: the ranks',
+// in f32, in symmetric memory; NCCL's, in the value's own precision, elsewhere.
 #include <utility>
 
 #include "exec/cuda/comms.h"

@@ -32,7 +32,36 @@ bool has_words(const SymmetricGroup& g, const void* a, const void* b, i64 bytes,
   return type && has_words(g, a, b, bytes);
 }
 
+template <class T, int N>
+void load_words() {
+  cudaFuncAttributes ignored;
+  cudaFuncGetAttributes(&ignored, gather<N>);
+  cudaFuncGetAttributes(&ignored, reduce_scatter<T, N>);
+  cudaFuncGetAttributes(&ignored, all_reduce<T, N, false>);
+  cudaFuncGetAttributes(&ignored, all_reduce<T, N, true>);
+}
+
+template <class T>
+void load_elements() {
+  cudaFuncAttributes ignored;
+  cudaFuncGetAttributes(&ignored, small_all_reduce<T, false>);
+  cudaFuncGetAttributes(&ignored, small_all_reduce<T, true>);
+  cudaFuncGetAttributes(&ignored, reduce_any<T, false>);
+  cudaFuncGetAttributes(&ignored, reduce_any<T, true>);
+}
+
 }  // namespace
+
+void load_symmetric_kernels() {
+  for (const DType t : {DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32})
+    by_type(t, []<class T>() { load_elements<T>(); });
+  for (const DType t : {DType::f32, DType::bf16, DType::f16})
+    for (const int members : {2, 4, 8})
+      dispatch_activation(t, [&]<class T>() { by_members(members, []<int N>() { load_words<T, N>(); }); });
+  cudaFuncAttributes ignored;
+  cudaFuncGetAttributes(&ignored, gather_any<u8>);
+  cudaGetLastError();  // clears an error, which the first launch repeats
+}
 
 void symmetric_gather(const SymmetricGroup& g, const std::byte* mine, const SymmetricBuffer& all, i64 part,
                       cudaStream_t stream) {

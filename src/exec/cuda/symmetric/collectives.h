@@ -29,6 +29,8 @@ struct SymmetricBuffer {
   std::byte* on[kMostMembers] = {};
 };
 
+// Loads the code of all kernels. Loading may wait for the GPU, and a first step may not (executor.h).
+void load_symmetric_kernels();
 // Copies `mine` to part `me` of `all` on all members. `part`: bytes.
 void symmetric_gather(const SymmetricGroup& g, const std::byte* mine, const SymmetricBuffer& all, i64 part,
                       cudaStream_t stream);

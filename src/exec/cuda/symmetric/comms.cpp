@@ -1,5 +1,6 @@
 #include "exec/cuda/symmetric/comms.h"
 
+#include "comm/on_all_ranks.h"
 #include "exec/cuda_needs/lane_blocks.h"
 
 namespace megalith::cuda {
@@ -69,36 +70,43 @@ class SymmetricComms::Member final : public Comm {
 
 SymmetricComms::SymmetricComms(Ranks& ranks, Device& device, std::unique_ptr<Comms> others, const Settings& settings)
     : ranks_(ranks),
+      device_(device),
       blocks_(settings.blocks),
       others_(std::move(others)),
       memory_(ranks, device, settings.takes_part),
-      aborted_(zeroed_pinned(sizeof(u32))) {
-  words_ = try_device_memory(kWordsBytes);
-  check(words_ != nullptr, "cannot allocate {} bytes on {}: it is full", kWordsBytes, device.name());
+      aborted_(zeroed_pinned(sizeof(u32))) {}
+
+SymmetricComms::~SymmetricComms() = default;
+
+// At the first connection, because a backend is also made where another rank may fail.
+void SymmetricComms::begin() {
+  on_all_ranks(ranks_, [&] {
+    words_ = try_device_memory(kWordsBytes);
+    check(words_ != nullptr, "cannot allocate {} bytes on {}: it is full", kWordsBytes, device_.name());
+  });
+  memory_.find_hosts();
   std::set<int> all;
-  for (int r = 0; r < ranks.size(); ++r) all.insert(r);
+  for (int r = 0; r < ranks_.size(); ++r) all.insert(r);
   memory_.share(words_.get(), kWordsBytes, "words", all);
   check_cuda(cudaMemset(words_.get(), 0, size_t(kWordsBytes)), "sharing memory");
   check_cuda(cudaDeviceSynchronize(), "sharing memory");
 }
 
-SymmetricComms::~SymmetricComms() = default;
-
 // All ranks know all groups, so that the groups of a host have the same numbers on all its ranks.
 void SymmetricComms::connect(const std::vector<CommunicatorGroup>& mine) {
+  if (!words_) begin();
   for (const CommunicatorGroup& g : agree(ranks_, mine)) {
     const int host = memory_.host(g.ranks[0]);
     const bool fits = g.kind == CommunicatorGroup::collective && may_be_symmetric(g.ranks.size()) &&
                       memory_.reach_each_other(g.ranks, words_.get()) && made_[host] < kMostGroups;
     if (fits && !numbers_.contains(g)) numbers_[g] = made_[host]++;
   }
+  peers_.clear(), own_.clear();
   std::vector<CommunicatorGroup> rest;
-  for (const CommunicatorGroup& g : mine)
-    if (!numbers_.contains(g))
-      rest.push_back(g);
-    else
-      for (const int r : g.ranks)
-        if (r != ranks_.rank()) peers_.insert(r);
+  for (const CommunicatorGroup& g : mine) (numbers_.contains(g) ? own_ : rest).push_back(g);
+  for (const CommunicatorGroup& g : own_) peers_.insert(g.ranks.begin(), g.ranks.end());
+  peers_.erase(ranks_.rank());
+  if (!peers_.empty()) load_symmetric_kernels();
   others_->connect(rest);
 }
 
@@ -111,9 +119,10 @@ Comm& SymmetricComms::at(const CommunicatorGroup& group) {
 
 void SymmetricComms::share(std::byte* arena, i64 bytes, const std::string& layout) {
   memory_.share(arena, bytes, layout, peers_);
-  for (const auto& [g, number] : numbers_)
-    if (g.find(ranks_.rank()) >= 0 && !memory_.reach_each_other(g.ranks, arena)) without_.insert(g);
-  others_->connect({without_.begin(), without_.end()});
+  std::vector<CommunicatorGroup> without;
+  for (const CommunicatorGroup& g : own_)
+    if (!memory_.reach_each_other(g.ranks, arena)) without.push_back(g);
+  others_->connect(without);
 }
 
 void SymmetricComms::abort() {

@@ -32,8 +32,10 @@ class SymmetricComms final : public Comms {
 
  private:
   class Member;
+  void begin();
 
   Ranks& ranks_;
+  Device& device_;
   const int blocks_;
   std::unique_ptr<Comms> others_;
   SymmetricMemory memory_;
@@ -41,8 +43,8 @@ class SymmetricComms final : public Comms {
   Pinned aborted_;                            // one u32
   std::map<int, int> made_;                   // by host: number of groups
   std::map<CommunicatorGroup, int> numbers_;  // of the symmetric groups of all hosts, each by its host
-  std::set<CommunicatorGroup> without_;       // of them, own ones for which other communicators exist too
-  std::set<int> peers_;                       // the other ranks of own symmetric groups
+  std::vector<CommunicatorGroup> own_;        // symmetric groups of the last plan that was connected
+  std::set<int> peers_;                       // the other ranks of these groups
   std::map<CommunicatorGroup, std::unique_ptr<Member>> members_;
 };
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <random>
 #include <sstream>
 
 #include "base/rng.h"
@@ -37,6 +38,13 @@ bool has_nvlink(int from, int to) {
   return cudaDeviceGetP2PAttribute(&has, cudaDevP2PAttrNativeAtomicSupported, from, to) == cudaSuccess && has;
 }
 
+// The number that all threads of this process draw once.
+const std::string& process_name() {
+  static const std::string name =
+      fmt::format("{}.{:08x}{:08x}", getpid(), std::random_device()(), std::random_device()());
+  return name;
+}
+
 // What a rank writes to the start and to the end of its memory. Others find it there if they mapped the right memory.
 u64 token(int rank, std::string_view handle) { return hash_name(fmt::format("{} {}", rank, handle)); }
 
@@ -50,9 +58,12 @@ bool has_token(const std::byte* memory, i64 bytes, u64 want) {
 }  // namespace
 
 SymmetricMemory::SymmetricMemory(Ranks& ranks, Device& device, bool takes_part)
-    : ranks_(ranks), device_(device), takes_part_(takes_part) {
+    : ranks_(ranks), device_(device), takes_part_(takes_part), process_(process_name()) {}
+
+void SymmetricMemory::find_hosts() {
   std::string mine;
   std::getline(std::ifstream(kBootId), mine);
+  if (mine.empty()) mine = process_;  // then it is alone
   std::map<std::string, int> numbers;
   for (const std::string& id : ranks_.all_gather(mine))
     hosts_.push_back(numbers.try_emplace(id, int(numbers.size())).first->second);
@@ -75,18 +86,20 @@ static Offer parse(const std::string& text) {
 }
 
 void SymmetricMemory::share(std::byte* memory, i64 bytes, const std::string& layout, const std::set<int>& peers) {
+  unshare(memory);  // of a former owner of the address that failed before it could
   const int me = ranks_.rank();
   Region region{memory, bytes, std::vector<std::byte*>(size_t(ranks_.size())), {}, {}};
   cudaIpcMemHandle_t handle{};
   const bool offers = takes_part_ && bytes >= i64(sizeof(u64)) && cudaIpcGetMemHandle(&handle, memory) == cudaSuccess;
   cudaGetLastError();  // clears the error, which the next launch's check would find
-  const std::string text = offers ? as_hex(handle) : "none", process = fmt::format("{}", getpid());
+  const std::string text = offers ? as_hex(handle) : "none";
   const u64 mark = token(me, text);
   if (offers)
     for (std::byte* to : {memory, memory + bytes - sizeof mark})
       check_cuda(cudaMemcpy(to, &mark, sizeof mark, cudaMemcpyHostToDevice), "sharing memory");
+  check_cuda(cudaDeviceSynchronize(), "sharing memory");  // a copy may return before it ends
   const std::vector<std::string> offered = ranks_.all_gather(fmt::format(
-      "{} {} {} {} {}:{}", process, device_.bus_place(), text, reinterpret_cast<u64>(memory), bytes, layout));
+      "{} {} {} {} {}:{}", process_, device_.bus_place(), text, reinterpret_cast<u64>(memory), bytes, layout));
   const Offer own = parse(offered[size_t(me)]);
   std::string reached(size_t(ranks_.size()), '0');
   for (int r = 0; r < ranks_.size(); ++r) {
@@ -95,9 +108,9 @@ void SymmetricMemory::share(std::byte* memory, i64 bytes, const std::string& lay
     if (host(r) != host(me) || theirs.handle == "none" || theirs.layout != own.layout) continue;
     int gpu = 0;
     if (cudaDeviceGetByPCIBusId(&gpu, theirs.bus.c_str()) == cudaSuccess && has_nvlink(device_.ordinal(), gpu)) {
-      std::byte* const there = theirs.process != process ? open(theirs.handle, region)
-                               : reach(gpu)              ? reinterpret_cast<std::byte*>(theirs.address)
-                                                         : nullptr;
+      std::byte* const there = theirs.process != process_ ? open(theirs.handle, region)
+                               : reach(gpu)               ? reinterpret_cast<std::byte*>(theirs.address)
+                                                          : nullptr;
       if (there && has_token(there, bytes, token(r, theirs.handle)))
         region.on[size_t(r)] = there, reached[size_t(r)] = '1';
     }

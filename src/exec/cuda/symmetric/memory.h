@@ -14,13 +14,14 @@ namespace megalith::cuda {
 
 class SymmetricMemory {
  public:
-  // All ranks construct it at the same time: they learn which of them share a host. A rank that does not take part
-  // shares no memory, so no other rank reaches it.
+  // A rank that does not take part shares no memory, so no other rank reaches it.
   SymmetricMemory(Ranks& ranks, Device& device, bool takes_part);
   ~SymmetricMemory();
   SymmetricMemory(const SymmetricMemory&) = delete;
   SymmetricMemory& operator=(const SymmetricMemory&) = delete;
 
+  // Learns which ranks share a host. All ranks call it once, at the same time, before the functions below.
+  void find_hosts();
   // Maps the memory of `peers` on this host, where the driver does not refuse; reach_each_other() tells. All ranks call
   // it at the same time, each with its own memory from cudaMalloc, whose contents may be overwritten. `layout`: the
   // offsets of buffers, as a text without spaces.
@@ -53,6 +54,7 @@ class SymmetricMemory {
   Ranks& ranks_;
   Device& device_;
   const bool takes_part_;
+  const std::string process_;  // of this process: processes of several containers may have the same number
   std::vector<int> hosts_;
   std::vector<Region> regions_;
 };
