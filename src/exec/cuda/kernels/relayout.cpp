@@ -1,7 +1,7 @@
 // Relayouts between GPUs. Gathers and reductions need their parts one after another, each in its rank's memory
 // layout. Only if the whole has another layout are they copied, box by box. All-to-all sends the intersection of two
-// ranks (mesh/pieces.h), packed if it is not contiguous. Sums add in an order that is the same in every run: the ranks',
-// in f32, in symmetric memory; NCCL's, in the value's own precision, elsewhere.
+// ranks (mesh/pieces.h), packed if it is not contiguous. Sums add in an order that is the same in every run. In
+// symmetric memory that is the ranks' order, in f32. Elsewhere it is NCCL's, in the value's own precision.
 #include <utility>
 
 #include "exec/cuda/comms.h"
