@@ -31,8 +31,8 @@ TEST(MatMul, library_and_own_agree) {
     }
 }
 
-// A row of a product is the same to the bit whatever rows are multiplied with it. Without the build's
-// avoid-fma-max-bits a single row of f64 differs on AMD CPUs without AVX-512.
+// Parts of experts' rows have the bits of the whole. Without the build's avoid-fma-max-bits a single row of f64 differs
+// on AMD CPUs without AVX-512. With make_matmul rows of bf16 differ on those with avx512_bf16.
 TEST(MatMul, rows_do_not_depend_on_each_other) {
   for (const DType type : {DType::f32, DType::f64, DType::bf16})
     for (const auto& [n, k] : {std::pair<i64, i64>{40, 24}, {24, 20}, {65, 129}, {96, 800}})
@@ -42,7 +42,7 @@ TEST(MatMul, rows_do_not_depend_on_each_other) {
         Watched wa(a), wb(b);
         const Matrix second = turned ? Matrix{type, 1, k} : Matrix{type, n, 1};
         const auto product = [&](i64 first, i64 m) {
-          const MatMul mm = cpu::make_matmul({m, n, k, {type, k, 1}, second, {type, n, 1}});
+          const MatMul mm = cpu::make_row_matmul({m, n, k, {type, k, 1}, second, {type, n, 1}});
           Watched c(Tensor{{type, {m, n}, whole(2)}, std::vector<double>(size_t(m * n))}),
               workspace(mm.workspace, 0xFF);
           mm.run(wa.data() + first * k * size_of(type), wb.data(), c.data(), false, workspace.data());

@@ -45,7 +45,7 @@ Logistic<A> logistic(Vec<A> x) {
   return {x > A(0) ? d : e * d, x > A(0) ? e * d : d};
 }
 
-// The normal distribution. cdf(x) = P(X < x) is within 6 ulp with AVX-512 and 7 without, also in the lower tail. The
+// The normal distribution. cdf(x) = P(X < x) is within 7 ulp, also in the lower tail. The
 // density is within 4 ulp.
 template <class A>
 struct Normal {

@@ -191,10 +191,14 @@ std::optional<MatMul> onednn_matmul(const GemmSpec& s) {
                 }};
 }
 
-MatMul make_matmul(const GemmSpec& spec) {
-  if (spec.a.dtype == DType::bf16 && has_fast_bf16())
+static MatMul by_library_or_own(const GemmSpec& spec, bool library) {
+  if (spec.a.dtype == DType::bf16 && library)
     if (auto it = onednn_matmul(spec)) return *it;
   return own_matmul(spec);
 }
+
+MatMul make_matmul(const GemmSpec& spec) { return by_library_or_own(spec, has_fast_bf16()); }
+
+MatMul make_row_matmul(const GemmSpec& spec) { return by_library_or_own(spec, has(dnnl::cpu_isa::avx512_core_amx)); }
 
 }  // namespace megalith::cpu
