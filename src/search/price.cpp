@@ -11,7 +11,7 @@ std::unique_ptr<PricedPlans> priced_plans(const Options& base, const Choice& c, 
   auto out = std::make_unique<PricedPlans>();
   out->options = with(base, c, layout);
   check_compatibility(out->options);
-  out->backend = sim::make_paper_backend(facts);
+  out->backend = sim::make_paper_backend(facts, !out->options.train.device.no_symmetric_memory);
   out->plans = std::make_unique<StagePlans>(out->options, *out->backend, nullptr, 0, verifies);
   const PlannedStep& first = out->plans->at(0);
   out->backend->connect(first.plan, Coord{}, links_of(first, Coord{}));  // as a dry run does

@@ -61,6 +61,33 @@ TEST(PaperBackend, its_interpreter_runs_against_the_clock) {
   EXPECT_NEAR(interpreter->time_instructions(0).at(0), one, 1e-15);
 }
 
+// With NVLink a group of a node takes page tables, else a communicator of NCCL. So does a group of several stages.
+TEST(PaperBackend, groups_of_a_node_need_page_tables_and_others_need_nccl) {
+  DeviceFacts facts = hopper();
+  facts.node_gpus = 8, facts.node.gbps = 450, facts.pcie_gbps = 50;
+  facts.nccl_bytes = 1000, facts.nccl_bytes_each = 10;
+  const auto fixed = [&](const MeshSizes& sizes, AxisSet axes, bool symmetric) {
+    Graph g;
+    g.mesh = make_mesh(sizes);
+    Builder b(g);
+    Type t{DType::f32, {1 << 20}, whole(1)};
+    t.layout.partial = axes;
+    g.outputs["sum"] = b.relayout(b.leaf({"x", t}), axes, kSame);
+    const auto backend = make_paper_backend(facts, symmetric);
+    const Plan plan = plan_memory(g.mesh, {{"p", &g, {Phase::forward}}}, [](auto&, auto&) { return i64{0}; });
+    backend->connect(plan, Coord{}, {});
+    return std::pair(backend->fixed_bytes() - facts.reserved_bytes, plan.arena_bytes);
+  };
+  constexpr i64 kNccl = 1000 + 32 * 10;
+  const auto [tables, arena] = fixed({.dp = 4}, groups::data, true);
+  EXPECT_EQ(tables, 3 * ((arena + 4095) / 4096 * 8));
+  EXPECT_EQ(fixed({.dp = 4}, groups::data, false).first, kNccl);
+  EXPECT_EQ(fixed({.dp = 16}, groups::data, true).first, kNccl) << "two nodes";
+  EXPECT_EQ(fixed({.pp = 2}, groups::pipeline, true).first, kNccl) << "two stages";
+  facts.node.gbps = 25;
+  EXPECT_EQ(fixed({.dp = 4}, groups::data, true).first, kNccl) << "no NVLink";
+}
+
 TEST(PaperBackend, a_file_of_a_cpu_is_no_gpu) {
   EXPECT_NE(error_of([] { make_paper_backend({}); }), "");
 }

@@ -16,8 +16,8 @@ class SymmetricComms final : public Comms {
  public:
   struct Settings {
     bool takes_part = true;  // false: all groups of this rank are of the other implementation
-    int blocks =
-        kMostSymmetricBlocks;  // of a transfer at most. All of all ranks that share a GPU must fit on it at once
+    // Of a transfer at most. Those of all ranks that share a GPU must fit on it at once.
+    int blocks = kMostSymmetricBlocks;
   };
   SymmetricComms(Ranks& ranks, Device& device, std::unique_ptr<Comms> others, const Settings& settings);
   ~SymmetricComms() override;
