@@ -4,287 +4,77 @@
 // k affects rounding, and this split depends only on k.
 #include "exec/cpu/kernels/gemm.h"
 
-#include <atomic>
-
 #include "base/threads.h"
-#include "exec/cpu/kernels/gemm_pack.h"
-#include "exec/cpu/kernels/gemm_tile.h"
+#include "exec/cpu/kernels/gemm_run.h"
 
 namespace megalith::cpu {
 
+using gemm::parts_of, gemm::round_up;
+
 namespace {
 
-constexpr i64 kDeep = 768;                // most k of a round
-constexpr i64 kStep = 192;                // most k of a piece
+constexpr i64 kDeep = 768;                // most steps of k of a round
+constexpr i64 kStep = 192;                // most steps of k of a piece
 constexpr i64 kBlockBytes = 1536 * 1024;  // most bytes of the packed block
 constexpr i64 kSumsBytes = 4 << 20;       // most bytes of partial sums
 constexpr i64 kWorthAThread = 1 << 19;    // multiplications; they take as long as a few barriers of the threads
 
-i64 parts_of(i64 n, i64 part) { return (n + part - 1) / part; }
-i64 round_up(i64 n, i64 unit) { return parts_of(n, unit) * unit; }
-i64 aligned(i64 elements) { return round_up(elements, kVectorBytes); }
 // The size of about equal parts of n: a multiple of `unit`, at most `most`.
 i64 even_part(i64 n, i64 most, i64 unit) { return std::min(most, round_up(parts_of(n, parts_of(n, most)), unit)); }
 
-// The widths of packed panels and of a piece.
-template <class S>
-struct Widths {
-  using T = gemm::Tile<S>;
-  i64 panel, piece;
-  explicit Widths(bool b) : panel(b ? T::kCols : T::kRows), piece(b ? T::kCols : 4 * T::kRows) {}
-};
-
-struct Round {
-  i64 i, j, p;  // begin in the block's operand, in the other operand, and in k
-  i64 m, n, k;  // sizes from i, j and p
-};
-
 }  // namespace
 
-template <class S>
-struct Gemm::Workspace {
-  const Blocks& of;
-  i64 piece_width() const { return Widths<S>(!of.b_stays).piece; }
-  i64 block() const { return aligned(of.block * of.k); }
-  i64 piece() const { return aligned(piece_width() * of.step); }
-  i64 tile() const { return of.own_tile ? aligned(of.block * piece_width()) : 0; }
-  i64 sums() const { return of.sums ? of.block * of.pieces : 0; }
-  i64 bytes() const { return (block() + of.threads * (piece() + tile()) + sums()) * i64(sizeof(S)); }
-};
-
-// One thread's part of a product.
-template <class S, class C>
-struct GemmRun {
-  using T = gemm::Tile<S>;
-
-  // One operand by rows: the rows of a, or the columns of b.
-  struct Operand {
-    const std::byte* x;
-    DType dtype;
-    i64 rows, across, along;  // strides over rows and over k
-    Widths<S> width;
-
-    const std::byte* at(i64 row, i64 p) const { return x + (row * across + p * along) * size_of(dtype); }
-    gemm::Lines lines(i64 row, i64 p, i64 rows, i64 k) const {
-      const i64 size = size_of(dtype);
-      if (along == 1) return {at(row, p), k * size, across * size, rows};
-      if (across == 1) return {at(row, p), rows * size, along * size, k};
-      return {};
-    }
-    void pack(i64 row, i64 p, i64 rows, i64 k, S* out) const {
-      dispatch_float(dtype, [&]<class X>() {
-        const X* from = reinterpret_cast<const X*>(at(row, p));
-        if (width.panel == T::kRows)
-          gemm::pack_panels<S, X, T::kRows>(from, across, along, rows, k, out);
-        else
-          gemm::pack_panels<S, X, T::kCols>(from, across, along, rows, k, out);
-      });
-    }
-  };
-
-  const Gemm::Blocks& of;
-  const bool b_stays = of.b_stays;
-  const Operand stays, moves;
-  const i64 depth;
-  C* const c;
-  const i64 c_row;
-  const bool add;
-  std::atomic<i64>& next_task;
-  const i64 id, threads;
-  S *block = nullptr, *packed = nullptr, *own_tile = nullptr, *sums = nullptr;
-
-  static Operand operand(const GemmSpec& s, bool of_b, const std::byte* x) {
-    if (of_b) return {x, s.b.dtype, s.n, s.b.col, s.b.row, Widths<S>(true)};
-    return {x, s.a.dtype, s.m, s.a.row, s.a.col, Widths<S>(false)};
-  }
-
-  GemmRun(const Gemm& g, const std::byte* a, const std::byte* b, std::byte* c, bool add, std::byte* workspace,
-          std::atomic<i64>& next_task, i64 id)
-      : of(g.blocks_),
-        stays(operand(g.spec_, b_stays, b_stays ? b : a)),
-        moves(operand(g.spec_, !b_stays, b_stays ? a : b)),
-        depth(g.spec_.k),
-        c(reinterpret_cast<C*>(c)),
-        c_row(g.spec_.c.row),
-        add(add),
-        next_task(next_task),
-        id(id),
-        threads(g.blocks_.threads) {
-    const Gemm::Workspace<S> w{of};
-    block = reinterpret_cast<S*>(workspace);
-    packed = block + w.block() + id * (w.piece() + w.tile());
-    own_tile = packed + w.piece();
-    sums = block + w.block() + of.threads * (w.piece() + w.tile());
-  }
-
-  i64 rounds() const {
-    return parts_of(stays.rows, of.block) * parts_of(moves.rows, of.pieces) * parts_of(depth, of.k);
-  }
-  Round round(i64 index) const {
-    const i64 np = parts_of(depth, of.k), nj = parts_of(moves.rows, of.pieces);
-    const i64 i = index / np / nj * of.block, j = index / np % nj * of.pieces, p = index % np * of.k;
-    return {
-        i, j, p, std::min(of.block, stays.rows - i), std::min(of.pieces, moves.rows - j), std::min(of.k, depth - p)};
-  }
-
-  // A task multiplies a panel by the full block. If that makes too few tasks for the threads, it takes a chunk of the
-  // block.
-  struct Tasks {
-    i64 pieces, chunks, rows;
-    i64 count() const { return pieces * chunks; }
-  };
-  Tasks tasks(const Round& r) const {
-    const i64 pieces = parts_of(r.n, moves.width.piece), units = parts_of(r.m, stays.width.panel);
-    const i64 chunks = std::min(units, threads == 1 ? 1 : parts_of(3 * threads, pieces));
-    const i64 rows = parts_of(units, chunks) * stays.width.panel;
-    return {pieces, parts_of(r.m, rows), rows};
-  }
-
-  struct Range {
-    i64 begin, size;
-  };
-  // The rows of the block that this thread packs.
-  Range share(const Round& r) const {
-    const i64 w = stays.width.panel, units = parts_of(r.m, w), begin = units * id / threads * w;
-    return {begin, std::min(r.m, units * (id + 1) / threads * w) - begin};
-  }
-  void pack_share(const Round& r) const {
-    const Range rows = share(r);
-    for (i64 q = 0; q < r.k; q += of.step) {
-      const i64 k = std::min(of.step, r.k - q);
-      stays.pack(r.i + rows.begin, r.p + q, rows.size, k, block + q * of.block + rows.begin * k);
-    }
-  }
-
-  Range piece(const Round& r, i64 index) const {
-    const i64 w = moves.width.piece;
-    return {r.j + index * w, std::min(w, r.n - index * w)};
-  }
-  gemm::Lines piece_lines(const Round& r, i64 index, i64 q) const {
-    const Range rows = piece(r, index);
-    return moves.lines(rows.begin, r.p + q, rows.size, std::min(of.step, r.k - q));
-  }
-
-  // The work of one task: rows [i, i + m) of the block by rows [j, j + n) of the other operand. Both count from the
-  // round's begin.
-  struct Area {
-    i64 i, j, m, n;
-  };
-
-  // Where an area's sums go. `copy`: the part of c that gets the complete sums. nullptr: no copy, or incomplete sums.
-  struct Goal {
-    S* sums;
-    i64 row;
-    bool add;
-    C* copy;
-    bool copy_adds;
-  };
-
-  // Adds the products of the `k` packed steps at `from`.
-  void tiles(const Area& area, const S* from, i64 k, const Goal& goal, gemm::Ahead& ahead) const {
-    for (i64 i = 0; i < area.m; i += stays.width.panel)
-      for (i64 j = 0; j < area.n; j += moves.width.panel) {
-        const S *x = from + (area.i + i) * k, *y = packed + j * k;
-        const i64 row = b_stays ? j : i, rows = std::min(T::kRows, (b_stays ? area.n : area.m) - row);
-        const i64 col = b_stays ? i : j, cols = std::min(T::kCols, (b_stays ? area.m : area.n) - col);
-        S* sums = goal.sums + row * goal.row + col;
-        C* to = goal.copy + row * c_row + col;
-        gemm::Target<S> target{sums, goal.row, goal.add, reinterpret_cast<std::byte*>(sums), goal.row * i64(sizeof(S))};
-        if (goal.copy) target.lines = reinterpret_cast<std::byte*>(to), target.lines_row = c_row * i64(sizeof(C));
-        gemm::tile_of<S>(rows, parts_of(cols, T::kLanes))(b_stays ? y : x, b_stays ? x : y, k, target, ahead);
-        if (goal.copy) copy(sums, goal.row, rows, cols, to, goal.copy_adds);
-      }
-  }
-
-  void copy(const S* sums, i64 row, i64 rows, i64 cols, C* to, bool adds) const {
-    for (i64 i = 0; i < rows; ++i, sums += row, to += c_row)
-      if (adds)
-        map(cols, kPlus, to, to, sums);
-      else
-        map(cols, kSame, to, sums);
-  }
-
-  // `after`: memory of the next task's first piece, to prefetch.
-  void multiply(const Round& r, const Area& area, i64 index, const gemm::Lines& after, gemm::Lines& later) const {
-    const i64 rows = b_stays ? area.n : area.m, cols = b_stays ? area.m : area.n;
-    C* to = c + (b_stays ? r.j + area.j : r.i + area.i) * c_row + (b_stays ? r.i + area.i : r.j + area.j);
-    C* copy = of.sums && r.p + r.k < depth ? nullptr : to;
-    Goal goal{own_tile, round_up(cols, T::kCols), false, nullptr, add || (r.p > 0 && !of.sums)};
-    if (of.sums)
-      goal.sums = sums + area.j * of.block + area.i * moves.width.piece, goal.add = r.p > 0;
-    else if constexpr (std::is_same_v<S, C>)
-      if (cols % T::kLanes == 0) goal.sums = to, goal.row = c_row, goal.add = goal.copy_adds, copy = nullptr;
-    for (i64 q = 0; q < r.k; q += of.step) {
-      const i64 k = std::min(of.step, r.k - q);
-      const bool last = q + k == r.k;
-      moves.pack(r.j + area.j, r.p + q, area.n, k, packed);
-      gemm::Ahead ahead{last ? after : piece_lines(r, index, q + k), later};
-      const i64 groups = parts_of(rows, T::kRows) * parts_of(cols, T::kCols) * (k / gemm::kGroup);
-      ahead.burst = parts_of(ahead.next.count(), std::max<i64>(1, groups));
-      if (last) goal.copy = copy;
-      tiles(area, block + q * of.block, k, goal, ahead);
-      goal.add = true, later = ahead.later;
-    }
-  }
-
-  void work(const Round& r, const Round* next) const {
-    const Tasks t = tasks(r);
-    gemm::Lines later;  // of the next block
-    if (next) {
-      const Range rows = share(*next);
-      later = stays.lines(next->i + rows.begin, next->p, rows.size, next->k);
-    }
-    for (i64 task = id, then; task < t.count(); task = then) {
-      then = next_task++;
-      gemm::Lines after;
-      if (then < t.count())
-        after = piece_lines(r, then / t.chunks, 0);
-      else if (next && id < tasks(*next).count())
-        after = piece_lines(*next, id / tasks(*next).chunks, 0);
-      const i64 index = task / t.chunks, i = task % t.chunks * t.rows;
-      const Range rows = piece(r, index);
-      multiply(r, {i, rows.begin - r.j, std::min(t.rows, r.m - i), rows.size}, index, after, later);
-    }
-  }
-};
-
-template <class S>
+template <class P>
 Gemm::Blocks Gemm::cut(const GemmSpec& s) {
+  using S = gemm::sum_t<P>;
   const bool b_stays = 2 * s.n < s.m;  // a is read in longer runs, b multiplied in wider ones
-  const Widths<S> stays(b_stays), moves(!b_stays);
-  const i64 rows = b_stays ? s.n : s.m, others = b_stays ? s.m : s.n;
+  const gemm::Widths<P> stays(b_stays), moves(!b_stays);
+  const i64 rows = b_stays ? s.n : s.m, others = b_stays ? s.m : s.n, depth = parts_of(s.k, gemm::kElements<P>);
   const i64 threads = std::min<i64>(num_threads(), 1 + s.m * s.n * s.k / kWorthAThread);
-  const i64 k = even_part(s.k, kDeep, 32), step = even_part(k, kStep, 32);
-  const i64 most = std::max<i64>(1, kBlockBytes / i64(sizeof(S)) / k / stays.panel) * stays.panel;
+  const i64 k = even_part(depth, kDeep, 32), step = even_part(k, kStep, 32);
+  const i64 most = std::max<i64>(1, kBlockBytes / i64(sizeof(P)) / k / stays.panel) * stays.panel;
   const i64 block = even_part(rows, most, stays.panel);
-  const bool same = size_of(s.c.dtype) == i64(sizeof(S)), sums = k < s.k && size_of(s.c.dtype) < i64(sizeof(S));
+  const bool same = size_of(s.c.dtype) == i64(sizeof(S)), sums = k < depth && size_of(s.c.dtype) < i64(sizeof(S));
   const i64 few = std::max(moves.piece * threads, kSumsBytes / i64(sizeof(S)) / block / moves.piece * moves.piece);
   const i64 pieces = sums ? std::min(round_up(others, moves.piece), few) : others;
-  return {b_stays, block, pieces, k, step, threads, !sums && (!same || s.n % gemm::Tile<S>::kLanes != 0), sums};
+  return {b_stays, block, pieces, k, step, threads, !sums && (!same || s.n % gemm::Tile<P>::kLanes != 0), sums};
 }
 
-Gemm::Gemm(const GemmSpec& spec) : spec_(spec) {
+bool has_bf16_pairs() { return gemm::kWide && __builtin_cpu_supports("avx512bf16") != 0; }
+
+// Calls f.operator()<P>() for the type P of a packed step.
+template <class F>
+auto Gemm::with_step(F&& f) const {
+  if constexpr (gemm::kWide)
+    if (packed_ == Packed::pairs) return f.template operator()<u32>();
+  return packed_ == Packed::f64 ? f.template operator()<double>() : f.template operator()<float>();
+}
+
+Gemm::Gemm(const GemmSpec& spec, bool pairs) : spec_(spec) {
   check(spec.c.col == 1 && spec.k > 0, "gemm: k is {}, the result's column stride {}", spec.k, spec.c.col);
-  double_ = spec.a.dtype == DType::f64 || spec.b.dtype == DType::f64 || spec.c.dtype == DType::f64;
-  blocks_ = double_ ? cut<double>(spec) : cut<float>(spec);
+  const bool doubles = spec.a.dtype == DType::f64 || spec.b.dtype == DType::f64 || spec.c.dtype == DType::f64;
+  pairs = pairs && spec.a.dtype == DType::bf16 && spec.b.dtype == DType::bf16 && has_bf16_pairs();
+  packed_ = doubles ? Packed::f64 : pairs ? Packed::pairs : Packed::f32;
+  blocks_ = with_step([&]<class P>() { return cut<P>(spec); });
 }
 
-i64 Gemm::workspace() const { return double_ ? Workspace<double>{blocks_}.bytes() : Workspace<float>{blocks_}.bytes(); }
+i64 Gemm::workspace() const {
+  return with_step([&]<class P>() { return Workspace<P>{blocks_}.bytes(); });
+}
 
 void Gemm::run(const std::byte* a, const std::byte* b, std::byte* c, bool add, std::byte* workspace) const {
   dispatch_float(spec_.c.dtype, [&]<class C>() {
-    auto team = [&]<class S>() {
+    with_step([&]<class P>() {
       std::atomic<i64> next_task = 0;
-      auto of = [&](i64 id) { return GemmRun<S, C>(*this, a, b, c, add, workspace, next_task, id); };
+      auto of = [&](i64 id) { return GemmRun<P, C>(*this, a, b, c, add, workspace, next_task, id); };
       const i64 rounds = of(0).rounds();
       for (i64 i = 0; i < rounds; ++i) {
-        const Round round = of(0).round(i), next = of(0).round(std::min(i + 1, rounds - 1));
+        const gemm::Round round = of(0).round(i), next = of(0).round(std::min(i + 1, rounds - 1));
         next_task = blocks_.threads;
         run_parts(blocks_.threads, [&](i64 id) { of(id).pack_share(round); });
         run_parts(blocks_.threads, [&](i64 id) { of(id).work(round, i + 1 < rounds ? &next : nullptr); });
       }
-    };
-    double_ ? team.template operator()<double>() : team.template operator()<float>();
+    });
   });
 }
 

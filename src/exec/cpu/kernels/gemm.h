@@ -1,6 +1,6 @@
 // c = a b, or c += a b. Each matrix may have any strides and be f32, bf16, f16 or f64. Sums are f32, or f64 if one
 // matrix is f64. Packing converts the operands, so 16-bit operands cost no more than f32. Each element is summed in a
-// fixed order, so results do not depend on the number of threads.
+// fixed order. So results do not depend on the number of threads, and a row not on the rows beside it.
 #pragma once
 #include <memory>
 
@@ -8,9 +8,13 @@
 
 namespace megalith::cpu {
 
+bool has_bf16_pairs();  // this build has AVX-512 vectors, and the CPU has avx512_bf16
+
 class Gemm {
  public:
-  explicit Gemm(const GemmSpec& spec);
+  // `pairs`: two elements of k by one instruction, if has_bf16_pairs() and both operands are bf16. Such products take
+  // subnormal numbers for 0.
+  explicit Gemm(const GemmSpec& spec, bool pairs = false);
   i64 workspace() const;  // bytes; it must be 64-byte aligned
 
   // `add`: adds the product to c. Otherwise overwrites c.
@@ -25,16 +29,19 @@ class Gemm {
     bool own_tile;         // some tiles cannot be summed in c: each thread has memory for the tiles of one piece
     bool sums;             // c cannot hold partial sums: a round has memory for them
   };
-  template <class S>
+  enum class Packed { f32, f64, pairs };
+  template <class P>
   static Blocks cut(const GemmSpec& spec);
-  template <class S>
+  template <class P>
   struct Workspace;
-  template <class S, class C>
+  template <class P, class C>
   friend struct GemmRun;
+  template <class F>
+  auto with_step(F&& f) const;
 
   GemmSpec spec_;
+  Packed packed_;
   Blocks blocks_;
-  bool double_;  // sums in f64
 };
 
 }  // namespace megalith::cpu

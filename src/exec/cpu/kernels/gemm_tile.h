@@ -5,8 +5,11 @@
 // C that it will write, and lines that the thread reads next (Ahead). It prefetches few lines at even distances,
 // because cores have few line buffers, and the operands need them too. It uses the compiler's vector types, with
 // vectors of the target's full width (64 bytes with AVX-512).
+//
+// P is the type of one packed step of k: float or double for one element, u32 for a pair of bf16.
 #pragma once
 #include <array>
+#include <type_traits>
 #include <utility>
 
 #include "exec/cpu/vector.h"
@@ -15,9 +18,16 @@ namespace megalith::cpu::gemm {
 
 constexpr bool kWide = kVectorBytes >= 64;  // 32 vector registers, else 16
 
-template <class S>
+template <class P>
+constexpr bool kPairs = std::is_same_v<P, u32>;
+template <class P>
+constexpr i64 kElements = kPairs<P> ? 2 : 1;  // of k in one step
+template <class P>
+using sum_t = std::conditional_t<kPairs<P>, float, P>;
+
+template <class P>
 struct Tile {
-  static constexpr i64 kLanes = cpu::kLanes<S>;
+  static constexpr i64 kLanes = cpu::kLanes<P>;
   static constexpr i64 kRows = kWide ? 8 : 4;
   static constexpr i64 kVectors = 3;  // 8 * 3 sums, 3 of B and one of A fit the registers
   static constexpr i64 kCols = kVectors * kLanes;
@@ -60,23 +70,34 @@ struct Target {
   i64 lines_row;
 };
 
-template <class S, int R, int V>
-void tile(const S* a, const S* b, i64 k, const Target<S>& to, Ahead& ahead) {
-  using T = Tile<S>;
+// Adds the product of each lane. AMD calls the instruction for pairs VDPBF16PS: it adds both products, and takes
+// subnormal numbers for 0.
+template <class P>
+[[gnu::always_inline]] inline void multiply_add(Vec<sum_t<P>>& sum, Vec<P> a, Vec<P> b) {
+  if constexpr (kPairs<P>)
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  else
+    sum += a * b;
+}
+
+template <class P, int R, int V>
+void tile(const P* a, const P* b, i64 k, const Target<sum_t<P>>& to, Ahead& ahead) {
+  using T = Tile<P>;
+  using S = sum_t<P>;
   Vec<S> sums[R][V];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 3
     for (int v = 0; v < V; ++v) sums[r][v] = Vec<S>{};
   auto step = [&]() __attribute__((always_inline)) {
-    Vec<S> bv[V];
+    Vec<P> bv[V];
 #pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) bv[v] = *reinterpret_cast<const Vec<S>*>(b + v * T::kLanes);
+    for (int v = 0; v < V; ++v) bv[v] = *reinterpret_cast<const Vec<P>*>(b + v * T::kLanes);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      const Vec<S> ar = fill(a[r]);
+      const Vec<P> ar = fill(a[r]);
 #pragma GCC unroll 3
-      for (int v = 0; v < V; ++v) sums[r][v] += ar * bv[v];
+      for (int v = 0; v < V; ++v) multiply_add<P>(sums[r][v], ar, bv[v]);
     }
     a += T::kRows, b += T::kCols;
   };
@@ -102,13 +123,13 @@ void tile(const S* a, const S* b, i64 k, const Target<S>& to, Ahead& ahead) {
     for (int v = 0; v < V; ++v) store(to.c + r * to.row + v * T::kLanes, sums[r][v]);
 }
 
-// Returns tile<S, rows, vectors> for numbers that are known only at run time.
-template <class S>
+// Returns tile<P, rows, vectors> for numbers that are known only at run time.
+template <class P>
 auto tile_of(i64 rows, i64 vectors) {
-  using T = Tile<S>;
-  using F = void (*)(const S*, const S*, i64, const Target<S>&, Ahead&);
+  using T = Tile<P>;
+  using F = void (*)(const P*, const P*, i64, const Target<sum_t<P>>&, Ahead&);
   static constexpr auto table = []<size_t... I>(std::index_sequence<I...>) {
-    return std::array<F, sizeof...(I)>{&tile<S, int(I / T::kVectors + 1), int(I % T::kVectors + 1)>...};
+    return std::array<F, sizeof...(I)>{&tile<P, int(I / T::kVectors + 1), int(I % T::kVectors + 1)>...};
   }
   (std::make_index_sequence<T::kRows * T::kVectors>{});
   return table[(rows - 1) * T::kVectors + vectors - 1];

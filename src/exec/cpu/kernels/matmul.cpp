@@ -164,17 +164,17 @@ bool has(dnnl::cpu_isa x) { return (unsigned(dnnl::get_effective_cpu_isa()) & un
 
 }  // namespace
 
-// True if oneDNN multiplies bf16 faster than Gemm, which computes in f32. Tiles (AMX) are faster. So are the dot
-// products of AMD CPUs (Zen 4 and later), which have twice the rate of f32. On Intel CPUs dot products are no faster
-// than f32.
-bool has_fast_bf16() {
-  return has(dnnl::cpu_isa::avx512_core_amx) || (has(dnnl::cpu_isa::avx512_core_bf16) && __builtin_cpu_is("amd") != 0);
-}
+static bool has_tiles() { return has(dnnl::cpu_isa::avx512_core_amx); }
+
+// AMD's dot products (Zen 4 and later) have twice the rate of f32. Those of Intel CPUs are no faster than f32.
+static bool has_fast_pairs() { return has_bf16_pairs() && __builtin_cpu_is("amd") != 0; }
+
+bool has_fast_bf16() { return has_tiles() || has_fast_pairs(); }
 
 i64 packed_bytes() { return num_threads() * packed_on_a_thread(); }
 
-MatMul own_matmul(const GemmSpec& spec) {
-  const Gemm gemm(spec);
+MatMul own_matmul(const GemmSpec& spec, bool pairs) {
+  const Gemm gemm(spec, pairs);
   return {gemm.workspace(),
           [gemm](auto* a, auto* b, auto* c, bool add, auto* workspace) { gemm.run(a, b, c, add, workspace); }};
 }
@@ -191,14 +191,10 @@ std::optional<MatMul> onednn_matmul(const GemmSpec& s) {
                 }};
 }
 
-static MatMul by_library_or_own(const GemmSpec& spec, bool library) {
-  if (spec.a.dtype == DType::bf16 && library)
+MatMul make_matmul(const GemmSpec& spec) {
+  if (spec.a.dtype == DType::bf16 && has_tiles())
     if (auto it = onednn_matmul(spec)) return *it;
-  return own_matmul(spec);
+  return own_matmul(spec, has_fast_pairs());
 }
-
-MatMul make_matmul(const GemmSpec& spec) { return by_library_or_own(spec, has_fast_bf16()); }
-
-MatMul make_row_matmul(const GemmSpec& spec) { return by_library_or_own(spec, has(dnnl::cpu_isa::avx512_core_amx)); }
 
 }  // namespace megalith::cpu

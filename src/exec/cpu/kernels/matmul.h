@@ -13,18 +13,15 @@ struct MatMul {
   std::function<void(const std::byte*, const std::byte*, std::byte*, bool, std::byte*)> run;
 };
 
-// oneDNN computes bf16 products if the CPU has fast bf16 (AMX, or AMD's avx512_bf16). Gemm computes all others. On an
-// Emerald Rapids without AMX, Gemm is 5 to 10% faster than oneDNN in f32. In bf16 it is twice as fast. On a Zen 4,
-// oneDNN takes a third less time than Gemm for GPT-2's layers (4 x 64, bf16).
+// oneDNN computes bf16 products on CPUs with AMX. Gemm computes all others, by pairs on AMD CPUs with avx512_bf16. On
+// an Emerald Rapids without AMX, Gemm is 5 to 10% faster than oneDNN in f32. In bf16 it is twice as fast. A row of the
+// result is the same to the bit whatever rows are multiplied with it.
 MatMul make_matmul(const GemmSpec& spec);
-// A row of its result is the same to the bit whatever rows are multiplied with it. oneDNN's bf16 products by
-// avx512_bf16 are not (seen with 32 of 301 rows, k 800), those by AMX are.
-MatMul make_row_matmul(const GemmSpec& spec);
 bool has_fast_bf16();  // this CPU multiplies bf16 faster than f32
 
 // The two implementations. onednn_matmul() has none for f64, mixed inputs, or operands without a dense dim. For bf16 it
-// needs AVX-512.
-MatMul own_matmul(const GemmSpec& spec);
+// needs AVX-512. `pairs`: as for Gemm.
+MatMul own_matmul(const GemmSpec& spec, bool pairs = false);
 std::optional<MatMul> onednn_matmul(const GemmSpec& spec);
 
 // Bytes that running products use besides their workspaces, on all threads. They are measured, because oneDNN reports
