@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "base/log.h"
 #include "base/parse_json.h"
+#include "base/pattern.h"
 #include "cli/own_flags.h"
 #include "device/make_backend.h"
 #include "planner/step_time.h"
@@ -35,9 +35,8 @@ void list_fields(CheckFlags& c, config::FieldList& f) {
 // "['a', 'b']" or "[1, 2]" as words.
 std::vector<std::string> words_of_list(const std::string& text) {
   std::vector<std::string> out;
-  static const std::regex word(R"('([^']*)'|([^\[\], ']+))");
-  for (auto it = std::sregex_iterator(text.begin(), text.end(), word); it != std::sregex_iterator(); ++it)
-    out.push_back((*it)[1].matched ? (*it)[1] : (*it)[2]);
+  for (const Groups& word : find_each(text, R"('([^']*)'|([^\[\], ']+))"))
+    out.push_back(*(word[1] ? word[1] : word[2]));
   return out;
 }
 
@@ -69,14 +68,15 @@ std::string metrics_of(const CheckFlags& c, const Options& o) {
 
 // Bytes B of the last "memory: planned A MiB, used B MiB" in the logs there. 0: none.
 double used_bytes(const std::string& dir) {
-  static const std::regex line(R"(memory[^\n]*planned [0-9.]+ MiB, used ([0-9.]+) MiB)");
+  constexpr const char* kLine = R"(memory[^\n]*planned [0-9.]+ MiB, used ([0-9.]+) MiB)";
   double out = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(dir)) {
     const std::string ext = entry.path().extension();
     if (ext != ".log" && ext != ".out") continue;
     std::ifstream in(entry.path());
     for (std::string text; std::getline(in, text);)
-      if (std::smatch m; std::regex_search(text, m, line)) out = std::stod(m[1]) * (1 << 20);
+      if (text.find("planned") != text.npos)
+        if (const Groups found = find_first(text, kLine); !found.empty()) out = std::stod(*found[1]) * (1 << 20);
   }
   return out;
 }

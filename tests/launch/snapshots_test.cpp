@@ -41,7 +41,7 @@ class LaunchedSnapshots : public LaunchedTraining {
 };
 
 TEST_F(LaunchedSnapshots, GoOnThroughRandomKills) {
-  const int kills = number_from("MEGALITH_KILLS", 4), iterations = 8 * kills;
+  const int kills = number_from("MEGALITH_KILLS", 4), iterations = 16 * kills;
   const int seed = number_from("MEGALITH_SEED", int(std::random_device{}() % 1000000));
   std::printf("seed %d\n", seed);
   std::mt19937 random{unsigned(seed)};
@@ -153,27 +153,30 @@ class SnapshotReplicas : public LaunchedSnapshots {
 TEST_F(SnapshotReplicas, ReplaceALostNode) {
   const int kills = number_from("MEGALITH_KILLS", 3), seed = number_from("MEGALITH_SEED", 7);
   std::mt19937 random{unsigned(seed)};
-  LaunchRun& first = node(0, {"--snapshot-replicas", "1", "--max-restarts", "1000"}, 10 * (kills + 1));
+  const int iterations = 20 * (kills + 1);
+  LaunchRun& first = node(0, {"--snapshot-replicas", "1", "--max-restarts", "1000"}, iterations);
   int done = 4;
   for (int k = 0; k < kills; ++k) {
-    LaunchRun& lost = node(1, {"--snapshot-replicas", "1"}, 10 * (kills + 1));
+    LaunchRun& lost = node(1, {"--snapshot-replicas", "1"}, iterations);
     // Every second time the test waits for new iterations. Three starts without new iterations would end the launch.
     const auto is_time = [&] {
       return k % 2 == 1 ? count_of(first.out(), "resumes from the snapshot") >= k : has_done(first, done + 2);
     };
     ASSERT_TRUE(first.wait_until(is_time)) << k << first.err();
-    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 300));
+    // On a fast machine the run would end within this time. So the kill comes after six new iterations at the latest.
+    const auto latest = std::chrono::steady_clock::now() + std::chrono::milliseconds(random() % 300);
+    first.wait_until([&] { return std::chrono::steady_clock::now() >= latest || has_done(first, done + 6); });
     kill(lost.pid(), SIGKILL);
     lost.end();
     while (has_done(first, done + 1)) ++done;
   }
-  LaunchRun& second = node(1, {"--snapshot-replicas", "1"}, 10 * (kills + 1));
+  LaunchRun& second = node(1, {"--snapshot-replicas", "1"}, iterations);
   const Ended one = first.end(120 + 2 * kills), two = second.end();
   EXPECT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(two.code, 0) << two.err;
   EXPECT_EQ(count_of(one.out, "resumes from the snapshot"), kills) << one.out << one.err;
   EXPECT_TRUE(one.lines_with("resuming from disk").empty()) << one.err;
-  expect_undisturbed_end(10 * (kills + 1));
+  expect_undisturbed_end(iterations);
 }
 
 // The controller's node may be lost too. The remaining node has copies of its snapshots.

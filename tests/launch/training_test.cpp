@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST_F(LaunchedTraining, GoesOnThroughRandomKills) {
-  const int kills = number_from("MEGALITH_KILLS", 12), iterations = 6 * kills;
+  const int kills = number_from("MEGALITH_KILLS", 12), iterations = 12 * kills;
   const int seed = number_from("MEGALITH_SEED", int(std::random_device{}() % 1000000));
   std::printf("seed %d\n", seed);
   std::mt19937 random{unsigned(seed)};

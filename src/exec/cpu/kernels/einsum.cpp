@@ -50,50 +50,45 @@ Kernel by_multiply(const EinsumPlan& plan, Adds adds) {
           }};
 }
 
+// Element i of y becomes `sum`, or grows by it.
+void put(std::byte* y, DType dtype, i64 i, double sum, bool add) {
+  dispatch_float(dtype, [&]<class Y>() {
+    Y& to = reinterpret_cast<Y*>(y)[i];
+    to = Y(add ? double(to) + sum : sum);
+  });
+}
+
 // One number: the sum of x * w.
-template <class X, class W, class Y>
-Kernel by_dot(const EinsumPlan& plan, Adds adds) {
+template <class X, class W>
+Kernel by_dot(const EinsumPlan& plan, Adds adds, DType y) {
   const i64 n = plan.inner[0].n;
-  return {sum_parts(n) * i64(sizeof(double)), [n, adds](const Args& a) {
+  return {sum_parts(n) * i64(sizeof(double)), [n, adds, y](const Args& a) {
             const X* x = a.in<X>(0);
             const W* w = a.in<W>(1);
             const double sum = sum_in_parts(n, reinterpret_cast<double*>(a.workspace), [&](i64 begin, i64 end) {
               return sum_of_products(x + begin, w + begin, end - begin);
             });
-            Y* y = a.out<Y>(0);
-            y[0] = Y(adds(a) ? double(y[0]) + sum : sum);
+            put(a.outs[0], y, 0, sum, adds(a));
           }};
 }
 
-template <class X, class W, class Y>
-Kernel by_loops(const EinsumPlan& plan, Adds adds) {
-  return {0, [outer = plan.outer, inner = plan.inner, adds](const Args& a) {
-            const X* x = a.in<X>(0);
-            const W* w = a.in<W>(1);
-            Y* y = a.out<Y>(0);
+// Any strides. The index of each element takes longer than the choice by its type.
+Kernel by_loops(const EinsumPlan& plan, Adds adds, const std::array<DType, 3>& types) {
+  return {0, [outer = plan.outer, inner = plan.inner, adds, types](const Args& a) {
+            const auto value = [&](int of, i64 i) {
+              return dispatch_float(types[size_t(of)], [&]<class T>() { return double(a.in<T>(of)[i]); });
+            };
             const bool add = adds(a);
             parallel_for(size_of(outer), 16, [&](i64 i) {
               const auto at = offsets(outer, i);
               double sum = 0;
               for (i64 k = 0; k < size_of(inner); ++k) {
                 const auto by = offsets(inner, k);
-                sum += double(x[at[0] + by[0]]) * double(w[at[1] + by[1]]);
+                sum += value(0, at[0] + by[0]) * value(1, at[1] + by[1]);
               }
-              y[at[2]] = Y(add ? double(y[at[2]]) + sum : sum);
+              put(a.outs[0], types[2], at[2], sum, add);
             });
           }};
-}
-
-template <class X, class W, class Y>
-Kernel by_number(const EinsumPlan& plan, Adds adds) {
-  switch (plan.kind) {
-    case EinsumPlan::kMultiply:
-      return by_multiply<X, W, Y>(plan, adds);
-    case EinsumPlan::kDot:
-      return by_dot<X, W, Y>(plan, adds);
-    default:
-      return by_loops<X, W, Y>(plan, adds);
-  }
 }
 
 // Whether T is among the types.
@@ -109,13 +104,15 @@ Kernel product(const Einsum& op, const KernelContext& context, Adds adds) {
   if (plan.kind == EinsumPlan::kNothing) return {0, [](const Args&) {}};
   if (plan.kind == EinsumPlan::kGemm)
     return by_gemm(plan, adds, {size_of(types[0]), size_of(types[1]), size_of(types[2])});
+  if (plan.kind != EinsumPlan::kMultiply && plan.kind != EinsumPlan::kDot) return by_loops(plan, adds, types);
   return dispatch_float(types[0], [&]<class X>() {
     return dispatch_float(types[1], [&]<class W>() {
+      if (plan.kind == EinsumPlan::kDot) return by_dot<X, W>(plan, adds, types[2]);
       return dispatch_float(types[2], [&]<class Y>() -> Kernel {
         if constexpr (kHas<bf16, X, W, Y> && kHas<f16, X, W, Y>)
           fail("[einsum] {}: bf16 and f16 in one product", op.spec);
         else
-          return by_number<X, W, Y>(plan, adds);
+          return by_multiply<X, W, Y>(plan, adds);
       });
     });
   });
