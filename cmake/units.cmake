@@ -16,8 +16,8 @@ function(megalith_units folder)
   endforeach()
 endfunction()
 
-# A unit holds UNITY_BUILD_BATCH_SIZE files of the target. A file stays apart if it is generated, has definitions of its
-# own or SKIP_UNITY_BUILD_INCLUSION.
+# A unit holds at most UNITY_BUILD_BATCH_SIZE files of the target, and the units of a target about as many each. A file
+# stays apart if it is generated, has definitions of its own or SKIP_UNITY_BUILD_INCLUSION.
 function(megalith_units_of target)
   foreach(property SOURCES SOURCE_DIR BINARY_DIR UNITY_BUILD_BATCH_SIZE)
     get_target_property(${property} ${target} ${property})
@@ -40,9 +40,14 @@ function(megalith_units_of target)
       list(APPEND together ${file})
     endif()
   endforeach()
+  list(LENGTH together count)
+  math(EXPR units_left "(${count} + ${UNITY_BUILD_BATCH_SIZE} - 1) / ${UNITY_BUILD_BATCH_SIZE}")
   set(number 0)
   while(together)
-    list(SUBLIST together 0 ${UNITY_BUILD_BATCH_SIZE} files)
+    list(LENGTH together count)
+    math(EXPR size "(${count} + ${units_left} - 1) / ${units_left}")
+    math(EXPR units_left "${units_left} - 1")
+    list(SUBLIST together 0 ${size} files)
     list(REMOVE_ITEM together ${files})
     list(TRANSFORM files REPLACE "(.+)" "#include \"\\1\"\n")
     list(JOIN files "" text)

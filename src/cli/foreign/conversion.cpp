@@ -32,9 +32,9 @@ std::string dtype_of(std::string_view text) {
   return {};
 }
 
-class Conversion {
+class ForeignConversion {
  public:
-  explicit Conversion(FlagWords words) : words_(std::move(words)) {}
+  explicit ForeignConversion(FlagWords words) : words_(std::move(words)) {}
 
   // Empty if all words are ours.
   std::optional<Translation> translate() {
@@ -269,7 +269,7 @@ class Conversion {
 }  // namespace
 
 std::optional<Translation> translate_conversion(const std::vector<std::string>& words) {
-  return Conversion(read_flag_words(words)).translate();
+  return ForeignConversion(read_flag_words(words)).translate();
 }
 
 }  // namespace megalith
