@@ -142,11 +142,14 @@ std::string views_fit(const Options& o) {
   const ParallelConfig& p = o.parallel;
   if (!is_mixture(o) || p.world_size % p.model_parallel_size() != 0 || o.model.num_query_groups == 0) return {};
   const i64 stage = p.world_size / p.stages(), share = p.expert_tensor_size() * p.expert_model_parallel_size;
-  if (stage % share != 0)
+  if (stage % share != 0) {
+    const bool whole_experts_fit = p.expert_tensor_size() > 1 && stage % p.expert_model_parallel_size == 0;
     return fmt::format(
         "--expert-model-parallel-size {} x {} ranks for each expert's matrices (--expert-tensor-parallel-size) are {} "
-        "ranks, and a pipeline stage has {}: start a multiple of {} ranks for each stage, or lower one",
-        p.expert_model_parallel_size, p.expert_tensor_size(), share, stage, share);
+        "ranks, and a pipeline stage has {}: start a multiple of {} ranks for each stage, or {}",
+        p.expert_model_parallel_size, p.expert_tensor_size(), share, stage, share,
+        whole_experts_fit ? "give --expert-tensor-parallel-size 1" : "lower one");
+  }
   try {
     mesh_of(p, o.model);
     return {};

@@ -113,6 +113,11 @@ Examples examples_of_experts() {
        {mixture + "--expert-model-parallel-size 2",
         "--expert-model-parallel-size 2 x 1 ranks for each expert's matrices (--expert-tensor-parallel-size) are 2 "
         "ranks, and a pipeline stage has 1: start a multiple of 2 ranks for each stage, or lower one"}},
+      {"the ranks of experts fit those of attention",
+       {ranks + "4 --tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 4",
+        "--expert-model-parallel-size 4 x 2 ranks for each expert's matrices (--expert-tensor-parallel-size) are 8 "
+        "ranks, and a pipeline stage has 4: start a multiple of 8 ranks for each stage, or give "
+        "--expert-tensor-parallel-size 1"}},
       {"at least one layer is a mixture",
        {mixture + "--moe-layer-freq [0,0]",
         "--num-experts 4 has no effect: by --moe-layer-freq [0,0] no layer is a mixture"}},
