@@ -43,7 +43,7 @@ TEST(MatMul, rows_do_not_depend_on_each_other) {
         Watched wa(a), wb(b);
         const Matrix second = turned ? Matrix{type, 1, k} : Matrix{type, n, 1};
         const auto product = [&](i64 first, i64 m) {
-          const MatMul mm = cpu::make_matmul({m, n, k, {type, k, 1}, second, {type, n, 1}});
+          const MatMul mm = cpu::make_row_matmul({m, n, k, {type, k, 1}, second, {type, n, 1}});
           Watched c(Tensor{{type, {m, n}, whole(2)}, std::vector<double>(size_t(m * n))}),
               workspace(mm.workspace, 0xFF);
           mm.run(wa.data() + first * k * size_of(type), wb.data(), c.data(), false, workspace.data());

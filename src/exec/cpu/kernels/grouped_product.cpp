@@ -34,7 +34,7 @@ GemmSpec gemm_of(const GroupedShape& s, const std::array<DType, 3>& types, i64 r
 Products make_products(const GroupedShape& s, const std::array<DType, 3>& types) {
   Products out;
   for (i64 rows = 1; rows <= std::min(s.bound, kMost); rows *= 2) {
-    out.of.push_back(make_matmul(gemm_of(s, types, rows)));
+    out.of.push_back(make_row_matmul(gemm_of(s, types, rows)));
     out.workspace = std::max(out.workspace, out.of.back().workspace);
   }
   return out;

@@ -191,10 +191,16 @@ std::optional<MatMul> onednn_matmul(const GemmSpec& s) {
                 }};
 }
 
-MatMul make_matmul(const GemmSpec& spec) {
+MatMul make_row_matmul(const GemmSpec& spec) {
   if (spec.a.dtype == DType::bf16 && has_tiles())
     if (auto it = onednn_matmul(spec)) return *it;
   return own_matmul(spec, has_fast_pairs());
+}
+
+MatMul make_matmul(const GemmSpec& spec) {
+  if (spec.a.dtype == DType::bf16 && has_fast_pairs() && spec.m == 1)
+    if (auto it = onednn_matmul(spec)) return *it;
+  return make_row_matmul(spec);
 }
 
 }  // namespace megalith::cpu

@@ -14,9 +14,11 @@ struct MatMul {
 };
 
 // oneDNN computes bf16 products on CPUs with AMX. Gemm computes all others, by pairs on AMD CPUs with avx512_bf16. On
-// an Emerald Rapids without AMX, Gemm is 5 to 10% faster than oneDNN in f32. In bf16 it is twice as fast. A row of the
-// result is the same to the bit whatever rows are multiplied with it.
+// an Emerald Rapids without AMX, Gemm is 5 to 10% faster than oneDNN in f32. In bf16 it is twice as fast. Where Gemm
+// multiplies pairs, oneDNN computes products with one row: it packs nothing, and reads weights twice as fast.
 MatMul make_matmul(const GemmSpec& spec);
+// The same, but a row of the result is the same to the bit whatever rows are multiplied with it.
+MatMul make_row_matmul(const GemmSpec& spec);
 bool has_fast_bf16();  // this CPU multiplies bf16 faster than f32
 
 // The two implementations. onednn_matmul() has none for f64, mixed inputs, or operands without a dense dim. For bf16 it
