@@ -1,5 +1,5 @@
-// Packing for Gemm: panels of W rows of an operand with k outermost, out[k][j]. A step of k is one element in the type
-// of the sums, or a pair of bf16 in a word. gemm_tile.h has kElements for that. Operands that are dense along k are transposed in
+// Packing for Gemm: panels of W rows of an operand with k outermost, out[k][j]. A step of k is an element in the type
+// of the sums, or a pair of bf16 (kElements in gemm_tile.h). Operands that are dense along k are transposed in
 // registers, 16-bit ones as words of two elements. Operands that are dense along their rows are copied.
 #pragma once
 #include <utility>
