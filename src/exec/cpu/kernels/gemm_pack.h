@@ -1,6 +1,6 @@
 // Packing for Gemm: panels of W rows of an operand with k outermost, out[k][j]. A step of k is an element in the type
-// of the sums, or a pair of bf16 (kElements in gemm_tile.h). Operands that are dense along k are transposed in
-// registers, 16-bit ones as words of two elements. Operands that are dense along their rows are copied.
+// of the sums, or a pair of bf16. Operands that are dense along k are transposed in registers, 16-bit ones as words of
+// two elements. Operands that are dense along their rows are copied.
 #pragma once
 #include <utility>
 
