@@ -16,7 +16,7 @@ GptDataset::GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index
       options_(options),
       samples_per_epoch_(double(tokens_per_epoch) / double(options.seq_length)),
       edit_(std::move(edit)),
-      asked_(std::move(asked)) {}
+      asked_(asked) {}
 
 std::vector<DatasetUse> GptDataset::use(i64 samples) const {
   return {{source_->name(), samples, samples_per_epoch_ > 0 ? double(samples) / samples_per_epoch_ : 0}};
