@@ -70,8 +70,7 @@ struct Target {
   i64 lines_row;
 };
 
-// Adds the product of each lane. AMD calls the instruction for pairs VDPBF16PS: it adds both products, and takes
-// subnormal numbers for 0.
+// Adds the product of each lane. VDPBF16PS adds both products of a pair, and takes subnormal numbers for 0.
 template <class P>
 [[gnu::always_inline]] inline void multiply_add(Vec<sum_t<P>>& sum, Vec<P> a, Vec<P> b) {
   if constexpr (kPairs<P>)
