@@ -1,11 +1,45 @@
 // Casts to fp8 with one scale per tensor, at the sizes of an 8B model's layers: 16,384 tokens.
 #include "kernel_cases.h"
+#include "ops/coded_result.h"
+#include "ops/rms_norm.h"
+#include "ops/swiglu.h"
 
 namespace megalith::cuda {
+
+// Casts on the way out of RMSNorm, SwiGLU and its gradient, by a kept scale and by blocks; and both casts by blocks at
+// once.
+static void add_coded(std::vector<Case>& all) {
+  const Type x = of(DType::bf16, {8192, 2, 2, 14336}), y = of(DType::bf16, {8192, 2, 14336}),
+             h = of(DType::bf16, {8192, 2, 4096}), state = of(DType::f32, {2, 3});
+  const auto kept = [](const Type& t) {
+    Quantize op{.scaling = Scaling::kept, .box = t.shape, .at = 1, .orders = CodeOrders::both, .split = 2};
+    op.gives_amax = true;
+    return std::vector<Quantize>{op};
+  };
+  const auto blocks = [](const Type& t) {
+    Quantize features{.scaling = Scaling::power_of_two, .box = Shape(t.shape.size(), 1)}, tokens = features;
+    features.box.back() = tokens.box[0] = 128;
+    tokens.orders = CodeOrders::transposed, tokens.split = 2, tokens.by_sequence = true;
+    return std::vector<Quantize>{features, tokens};
+  };
+  const Type w = of(DType::bf16, {4096});
+  all.push_back({"rms_norm 16384x4096", RmsNorm{}, {h, w}});
+  all.push_back({"rms_norm as codes, kept scale", CodedResult{RmsNorm{}, h, kept(h)}, {h, w, state}});
+  all.push_back({"rms_norm as codes, blocks", CodedResult{RmsNorm{}, h, blocks(h)}, {h, w}});
+  all.push_back({"swiglu", Swiglu{}, {x}});
+  all.push_back({"swiglu as codes, kept scale", CodedResult{Swiglu{}, y, kept(y)}, {x, state}});
+  all.push_back({"swiglu as codes, blocks", CodedResult{Swiglu{}, y, blocks(y)}, {x}});
+  all.push_back({"swiglu_grad", SwigluGrad{}, {y, x}});
+  all.push_back({"swiglu_grad as codes, kept scale", CodedResult{SwigluGrad{}, x, kept(x)}, {y, x, state}});
+  all.push_back({"swiglu_grad as codes, blocks", CodedResult{SwigluGrad{}, x, blocks(x)}, {y, x}});
+  all.push_back({"both casts 16384x4096, blocks", CodedResult{{}, h, blocks(h)}, {h}});
+  all.push_back({"both casts 16384x28672, blocks", CodedResult{{}, x, blocks(x)}, {x}});
+}
 
 std::vector<Case> quantize_cases() {
   const Type one = of(DType::f32, {1, 1, 1});
   std::vector<Case> all;
+  add_coded(all);
   for (const i64 width : {4096, 14336}) {
     const Type x = of(DType::bf16, {8192, 2, width});
     const std::string size = fmt::format(" 16384x{}", width);

@@ -203,6 +203,8 @@ class StepBench {
     if (const auto* q = in.op.get_if<Quantize>())
       return fmt::format("quantize {} {} -> {}", name_of(q->orders), to_string(p.buffers[in.ins[0]].type.shape),
                          name_of(first.dtype));
+    if (const auto* c = in.op.get_if<CodedResult>())
+      return fmt::format("{} as codes {}", c->op ? c->op->name() : "values", to_string(c->values.shape));
     return fmt::format("{} {} -> {}", in.op.name(), in.phase == Phase::update ? "(update)" : "", name_of(first.dtype));
   }
 

@@ -8,6 +8,7 @@
 #include "ops/cached_attention.h"
 #include "ops/cast_counts.h"
 #include "ops/clear_rows.h"
+#include "ops/coded_result.h"
 #include "ops/cross_entropy.h"
 #include "ops/cut.h"
 #include "ops/delayed_scale.h"

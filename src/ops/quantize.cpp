@@ -39,8 +39,7 @@ static Type scales_of(const Mesh& mesh, const Type& x, const Shape& box, bool al
 
 std::vector<Type> Quantize::infer(const InferArgs& a) const {
   const bool kept = scaling == Scaling::kept;
-  check(a.ins.size() == 1u + takes_amax() + kept + stochastic, "{} inputs for a scale by {}", a.ins.size(),
-        name_of(scaling));
+  check(int(a.ins.size()) == inputs(), "{} inputs for a scale by {}", a.ins.size(), name_of(scaling));
   check(kept || !gives_amax, "amax of a cast with a scale by {}", name_of(scaling));
   check((format == CodeFormat::e2m1) == (scaling == Scaling::nv), "{} codes with a scale by {}", name_of(format),
         name_of(scaling));

@@ -98,6 +98,8 @@ struct Quantize {
   bool gives_amax = false;  // for Scaling::kept
   bool counts = false;
 
+  int inputs() const { return 1 + takes_amax() + (scaling == Scaling::kept) + stochastic; }
+  int results() const { return 2 + gives_amax + counts + (orders == CodeOrders::both); }
   // Indices of results.
   int counts_at() const { return 2 + gives_amax; }
   int transpose_at() const { return orders == CodeOrders::transposed ? 0 : 2 + gives_amax + counts; }

@@ -57,7 +57,8 @@ int rematerialized_output(const AnyOp& op);
 // Excluded, as the user chooses them: overlap of tensor-parallel transfers with products, and of expert dispatch with
 // the shared expert. Also the all-gathers of new weights during the forward (passes/gather_ahead.h), which must run
 // last as they depend on the order. overlap_dispatch runs after overlap_experts, for every step in which ranks share
-// experts. cast_once runs after the passes that repeat casts or add their transposes.
+// experts. cast_once and fuse_casts run after the passes that repeat casts or add their transposes.
+bool fuse_casts(Graph& g);  // ops whose result is only cast write codes; several casts of a value read it once
 bool overlap_tensor(Graph& g);
 bool overlap_experts(Graph& g);
 bool overlap_dispatch(Graph& g);  // expert dispatch and combine overlap all independent work

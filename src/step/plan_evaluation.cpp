@@ -35,6 +35,7 @@ void StepPlanner::add_evaluation(const StagePiece& piece, std::vector<Bucket>& b
   if (!spec_.train) out_.quantized += quantized, keep_scales(quantized.states);
   gather_as_codes(g, of);
   run(g, of, standard_passes(spec_.traffic.ring), passes_off_);
+  fuse_casts_of(g, of);
   if (gathers_ahead()) run(g, of, {{"gather-ahead", gather_ahead}});
   if (!told) out_.passes.resize(reports);
   programs_.push_back(program);

@@ -221,7 +221,12 @@ void StepPlanner::rewrite_training(const TrainedPiece& built) {
   }
   if (spec_.offload.on) offload(g, of, built.piece.suffix);
   if (casts_once_) run(g, of, {{"cast-once", cast_once}});
+  fuse_casts_of(g, of);
   if (gathers_ahead()) run(g, of, {{"gather-ahead", gather_ahead}});  // when no other pass moves readers
+}
+
+void StepPlanner::fuse_casts_of(Graph& g, const std::string& of) {
+  if (spec_.quantize.config.on() && !passes_off_.contains("fuse-casts")) run(g, of, {{"fuse-casts", fuse_casts}});
 }
 
 void StepPlanner::offload(Graph& g, const std::string& of, const std::string& suffix) {

@@ -42,6 +42,7 @@ class StepPlanner {
   void gather_as_codes(Graph& g, const std::string& of);
   QuantizeReport quantize_products(Graph& g, const std::string& of, const std::string& suffix);
   void rewrite_training(const TrainedPiece& built);
+  void fuse_casts_of(Graph& g, const std::string& of);
   void offload(Graph& g, const std::string& of, const std::string& suffix);
   void add_programs(const TrainedPiece& built);
   void add_state_programs();

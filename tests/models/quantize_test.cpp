@@ -144,13 +144,13 @@ TEST_P(Recipes, give_the_same_bits_with_counts) {
   EXPECT_EQ(worst(step_of(spec), without), 0);
 }
 
-// Sums do not depend on the order of codes, or on the op that finds an amax. Kept codes of weights change nothing
-// either.
+// Sums do not depend on the order of codes, or on the op that finds an amax or casts. Kept codes of weights change
+// nothing either.
 TEST_P(Recipes, give_the_same_bits_without_a_pass) {
   for (const Mesh& mesh : {make_mesh({}), make_mesh({1, 1, 2, 1})}) {
     TrainingSpec spec = narrow_spec_of(recipes()[GetParam()], mesh, {mesh.num_ranks() > 1, Order::block, false}, 2);
     const StepResult turned = step_of(spec);
-    for (const char* pass : {"transpose-codes", "keep-repeated", "fuse-amax"}) {
+    for (const char* pass : {"transpose-codes", "keep-repeated", "fuse-amax", "fuse-casts"}) {
       spec.passes_off = {pass};
       EXPECT_EQ(worst(step_of(spec), turned), 0) << pass;
     }

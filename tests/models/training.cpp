@@ -152,6 +152,7 @@ Plan plan_training(const TrainingSpec& spec, TrainingGraph& t) {
   if (spec.overlap_dispatch) run_passes(t.g, {{"overlap-dispatch", overlap_dispatch}});
   if (spec.recompute.granularity != RecomputeConfig::Granularity::none)
     run_passes(t.g, {recompute_pass(spec.recompute)});
+  if (!spec.passes_off.contains("fuse-casts")) run_passes(t.g, {{"fuse-casts", fuse_casts}});
   return plan_memory(spec.mesh,
                      {{"micro-batch", &t.g, {Phase::forward, Phase::backward}}, {"update", &t.g, {Phase::update}}},
                      cpu::workspace_bytes);

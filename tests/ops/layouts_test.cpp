@@ -33,6 +33,7 @@ std::set<std::string> listed_ops() {
                                        Sinkhorn::name,
                                        Amax::name,
                                        Quantize::name,
+                                       CodedResult::name,
                                        RotateTokens::name,
                                        QuantizedProduct::name,
                                        ShardAmax::name,

@@ -10,7 +10,6 @@ namespace megalith::cuda {
 
 namespace {
 
-constexpr i64 kTile = 128;
 constexpr i64 kLeastColumns = 8;  // of a thread
 
 struct CutDim {
@@ -36,8 +35,8 @@ std::vector<CutDim> merged_dims(const Shape& shape, const Shape& box) {
 // The size of a box along one side of a tile; 0 if it does not fit.
 i64 side_of(const CutDim& d, i64 least) {
   if (d.box == 1) return 1;
-  if (d.box == d.size && d.size <= kTile) return kTile;
-  return d.box >= least && kTile % d.box == 0 ? d.box : 0;
+  if (d.box == d.size && d.size <= kCodeTile) return kCodeTile;
+  return d.box >= least && kCodeTile % d.box == 0 ? d.box : 0;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace megalith::cuda {
 
 struct LocalNode;
 
+inline constexpr i64 kCodeTile = 128;  // rows and columns
 // minimum rows of a box with several rows; shared memory has no room for more boxes
 inline constexpr i64 kLeastBoxRows = 16;
 

@@ -17,7 +17,7 @@ NormLaunch plan_norm(const NormShape& s, double eps, const NormDevice& device);
 
 struct NormBuffers {
   const void *x, *w, *c;  // c and mean: for LayerNorm
-  void* y;
+  void* y;                // null: only the statistics are wanted
   float *mean, *rstd;
   float* amax = nullptr;  // of y, if wanted: of RMSNorm by packs
 };

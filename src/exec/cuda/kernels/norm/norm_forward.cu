@@ -99,6 +99,7 @@ __global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), norm_resident<k
       a.b.rstd[row + r] = rstd[r];
       if (kCentred) a.b.mean[row + r] = mean[r];
     }
+  if (!a.b.y) return;
   u32 most = 0;
 #pragma unroll
   for (int k = 0; k < Rows::kPacks; ++k) {
@@ -131,7 +132,7 @@ __global__ void __launch_bounds__(512) any_norm_kernel(const NormArgs a) {
   Sums sums(parts, a.lanes);
   for (int row = blockIdx.x; row < a.rows; row += gridDim.x) {
     const T* x = static_cast<const T*>(a.b.x) + i64(row) * a.h;
-    T* y = static_cast<T*>(a.b.y) + i64(row) * a.h;
+    T* y = a.b.y ? static_cast<T*>(a.b.y) + i64(row) * a.h : nullptr;
     float mean = 0, sum[1] = {};
     if constexpr (kCentred) {
       for (int i = threadIdx.x; i < a.h; i += blockDim.x) sum[0] += widen(x[i]);
@@ -146,6 +147,7 @@ __global__ void __launch_bounds__(512) any_norm_kernel(const NormArgs a) {
     const float rstd = __frsqrt_rn(sum[0] * a.part + a.eps);
     if (threadIdx.x == 0) a.b.rstd[row] = rstd;
     if (kCentred && threadIdx.x == 0) a.b.mean[row] = mean;
+    if (!y) continue;
     for (int i = threadIdx.x; i < a.h; i += blockDim.x) {
       float w[1], c[1] = {};
       load_widened(a.b.w, a.w, i, w);

@@ -143,7 +143,12 @@ void with_counts(const CastPointers& p, F&& f) {
   p.counts ? f.template operator()<true>() : f.template operator()<false>();
 }
 
-// f.template operator()<kFormat>().
+// f.template operator()<kFormat>() for formats of 8 bits; with_code() also for e2m1.
+template <class F>
+void with_fp8(CodeKind format, F&& f) {
+  if (format == CodeKind::e4m3) return f.template operator()<CodeKind::e4m3>();
+  f.template operator()<CodeKind::e5m2>();
+}
 template <class F>
 void with_code(CodeKind format, F&& f) {
   if (format == CodeKind::e4m3) return f.template operator()<CodeKind::e4m3>();

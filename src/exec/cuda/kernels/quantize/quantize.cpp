@@ -4,36 +4,13 @@
 #include <algorithm>
 
 #include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/quantize/cast_pointers.h"
 #include "exec/cuda_needs/code_tiles.h"
 #include "exec/cuda_needs/supported.h"
 
 namespace megalith::cuda {
 
-static_assert(int(CodeKind::e2m1) == int(CodeFormat::e2m1) && int(ScaleKind::kept) == int(Scaling::kept));
-
 namespace {
-
-// The device pointers of a run: x, [amax], [state] -> codes or codes_t, scale_inv, [amax]; or codes_t after them.
-CastPointers pointers(const Quantize& op, const Args& a) {
-  CastPointers p{.x = a.ins[0],
-                 .amax = nullptr,
-                 .state = nullptr,
-                 .seen = nullptr,
-                 .codes = nullptr,
-                 .codes_t = nullptr,
-                 .scale_inv = a.out<float>(1),
-                 .counts = op.counts ? a.out<unsigned long long>(op.counts_at()) : nullptr};
-  if (op.takes_amax()) p.amax = a.in<float>(1);
-  if (op.scaling == Scaling::kept) p.state = a.in<float>(1 + int(op.takes_amax())) + op.at;
-  if (op.gives_amax) p.seen = reinterpret_cast<u32*>(a.out<float>(2));
-  (op.orders == CodeOrders::transposed ? p.codes_t : p.codes) = a.out<u8>(0);
-  if (op.orders == CodeOrders::both) p.codes_t = a.out<u8>(op.transpose_at());
-  return p;
-}
-
-ScaleRuleOfBox rule_of(const Quantize& op, DType x) {
-  return {CodeKind(op.format), ScaleKind(op.scaling), x == DType::bf16};
-}
 
 BoxLaunch box_launch(const Quantize& op, const KernelContext& context) {
   Shape shape = context.in_shape(0), box = op.box;
@@ -79,24 +56,24 @@ Kernel prepare(const Quantize& op, const KernelContext& context) {
   const Shape shape = context.in_shape(0);
   if (count(shape) == 0)
     return {0, [op, x = context.ins[0].dtype](const Args& a) {
-              if (op.gives_amax) launch_first_amax({x, 0}, pointers(op, a), a.stream);
-              start_counts(pointers(op, a), a.stream);
+              if (op.gives_amax) launch_first_amax({x, 0}, cast_pointers(op, a), a.stream);
+              start_counts(cast_pointers(op, a), a.stream);
             }};
   if (const auto tiles = code_tiles(op, context))
     return {0, [op, l = TileLaunch{context.ins[0].dtype, rule_of(op, context.ins[0].dtype), *tiles}](const Args& a) {
-              launch(l, pointers(op, a), a.stream);
+              launch(l, cast_pointers(op, a), a.stream);
             }};
   if (has_box_scales(op))
     return {quantize_workspace(op, context), [op, l = box_launch(op, context)](const Args& a) {
               const i64* numbers = op.stochastic ? a.in<i64>(int(a.ins.size()) - 1) : nullptr;
-              launch(l, pointers(op, a), reinterpret_cast<float*>(a.workspace), numbers, a.stream);
+              launch(l, cast_pointers(op, a), reinterpret_cast<float*>(a.workspace), numbers, a.stream);
             }};
   check(count(context.out_shape(1)) == 1, "[{}] {} boxes of a rank with a tensor's amax: want one", op.name,
         count(context.out_shape(1)));
   const auto [rows, columns] = code_matrix(op, context);
   const CastLaunch l{context.ins[0].dtype, rule_of(op, context.ins[0].dtype), rows, columns};
   return {0, [op, l](const Args& a) {
-            const CastPointers p = pointers(op, a);
+            const CastPointers p = cast_pointers(op, a);
             if (op.gives_amax) launch_first_amax({l.x, l.rows * l.columns}, p, a.stream);
             launch(l, p, a.stream);
           }};

@@ -34,19 +34,27 @@ inline i64 tiles_of(i64 rows, i64 columns) {
   return (rows + kTile - 1) / kTile * ((columns + kTile - 1) / kTile);
 }
 
+// A thread's values of one row of the tile; zeros outside the matrix.
+template <class X>
+using TilePack = Pack<X, TilePlace::kColumns>;
+
+// Rows of x are `pitch` apart.
+template <class X>
+__device__ inline TilePack<X> load_tile_pack(const X* x, const TilePlace& t, i64 pitch, int k, int i) {
+  x += (t.row + t.row_in_tile(0, 0)) * pitch + t.column + t.column_in_tile();
+  return t.has(k, i) ? load_pack<TilePlace::kColumns>(x + t.row_in_tile_from_first(k, i) * pitch) : TilePack<X>{};
+}
+
 template <class X>
 struct TileValues {
-  using Values = Pack<X, TilePlace::kColumns>;
-  Values at[TilePlace::kParts][TilePlace::kRows];  // 0 outside the matrix
+  TilePack<X> at[TilePlace::kParts][TilePlace::kRows];
 
-  // Rows are `pitch` apart.
+  TileValues() = default;
   __device__ TileValues(const X* x, const TilePlace& t, i64 pitch) {
-    x += (t.row + t.row_in_tile(0, 0)) * pitch + t.column + t.column_in_tile();
 #pragma unroll
     for (int k = 0; k < t.kParts; ++k)
 #pragma unroll
-      for (int i = 0; i < t.kRows; ++i)
-        at[k][i] = t.has(k, i) ? load_pack<TilePlace::kColumns>(x + t.row_in_tile_from_first(k, i) * pitch) : Values{};
+      for (int i = 0; i < t.kRows; ++i) at[k][i] = load_tile_pack(x, t, pitch, k, i);
   }
 
   // The bits of the largest |x|.
@@ -75,38 +83,42 @@ struct TileOut {
 };
 
 // scale(part, i, e): scale of a value of this thread. turned: shared memory, 128 x 32 words. losses: counts, if
-// kCounts.
+// kCounts. rows: of part k.
+template <CodeKind kFormat, bool kCounts, class X, class Scale>
+__device__ inline void encode_part(const TilePack<X> (&rows)[TilePlace::kRows], int k, const TilePlace& t,
+                                   const TileOut& out, u32* turned, Scale&& scale, CastLosses& losses) {
+  u8* codes = out.codes + (t.row + t.row_in_tile(0, 0)) * out.pitch + t.column + t.column_in_tile();
+  u32 halves[2][t.kRows];
+#pragma unroll
+  for (int i = 0; i < t.kRows; ++i) {
+    const Numbers<float, TilePlace::kColumns> n = unpack<float>(rows[i]);
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float* x = n.x + 4 * h;
+      const float scaled[4] = {x[0] * scale(k, i, 4 * h), x[1] * scale(k, i, 4 * h + 1), x[2] * scale(k, i, 4 * h + 2),
+                               x[3] * scale(k, i, 4 * h + 3)};
+      halves[h][i] = encode_four<kFormat>(scaled);
+      if constexpr (kCounts) add_losses<kFormat>(x, scaled, halves[h][i], losses);
+    }
+    if (out.codes && t.has(k, i))
+      *reinterpret_cast<uint2*>(codes + t.row_in_tile_from_first(k, i) * out.pitch) =
+          make_uint2(halves[0][i], halves[1][i]);
+  }
+  if (!out.codes_t) return;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    turn_bytes(halves[h]);
+#pragma unroll
+    for (int e = 0; e < 4; ++e)
+      turned[(t.column_in_tile() + 4 * h + e) * 32 + ((k * 16 + t.group) ^ (2 * t.lane))] = halves[h][e];
+  }
+}
+
 template <CodeKind kFormat, bool kCounts, class X, class Scale>
 __device__ inline void encode_tile(const TileValues<X>& v, const TilePlace& t, const TileOut& out, u32* turned,
                                    Scale&& scale, CastLosses& losses) {
-  u8* codes = out.codes + (t.row + t.row_in_tile(0, 0)) * out.pitch + t.column + t.column_in_tile();
 #pragma unroll
-  for (int k = 0; k < t.kParts; ++k) {
-    u32 halves[2][t.kRows];
-#pragma unroll
-    for (int i = 0; i < t.kRows; ++i) {
-      const Numbers<float, TilePlace::kColumns> n = unpack<float>(v.at[k][i]);
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const float* x = n.x + 4 * h;
-        const float scaled[4] = {x[0] * scale(k, i, 4 * h), x[1] * scale(k, i, 4 * h + 1),
-                                 x[2] * scale(k, i, 4 * h + 2), x[3] * scale(k, i, 4 * h + 3)};
-        halves[h][i] = encode_four<kFormat>(scaled);
-        if constexpr (kCounts) add_losses<kFormat>(x, scaled, halves[h][i], losses);
-      }
-      if (out.codes && t.has(k, i))
-        *reinterpret_cast<uint2*>(codes + t.row_in_tile_from_first(k, i) * out.pitch) =
-            make_uint2(halves[0][i], halves[1][i]);
-    }
-    if (!out.codes_t) continue;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      turn_bytes(halves[h]);
-#pragma unroll
-      for (int e = 0; e < 4; ++e)
-        turned[(t.column_in_tile() + 4 * h + e) * 32 + ((k * 16 + t.group) ^ (2 * t.lane))] = halves[h][e];
-    }
-  }
+  for (int k = 0; k < t.kParts; ++k) encode_part<kFormat, kCounts>(v.at[k], k, t, out, turned, scale, losses);
 }
 
 // Stores the transpose, after encode_tile() and a barrier.

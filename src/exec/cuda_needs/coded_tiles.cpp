@@ -1,0 +1,66 @@
+#include "exec/cuda_needs/coded_tiles.h"
+
+#include <algorithm>
+
+#include "exec/cuda_needs/code_tiles.h"
+#include "exec/cuda_needs/local_node.h"
+#include "ops/coded_result.h"
+#include "ops/rms_norm.h"
+#include "ops/swiglu.h"
+
+namespace megalith::cuda {
+
+namespace {
+
+// The number of matrices that the op writes beside each other; 0: no kernel casts its result on the way.
+int matrices_of(const CodedResult& op) {
+  if (!op.op || op.op->get_if<Swiglu>() || op.op->get_if<RmsNorm>()) return 1;
+  const auto* grad = op.op->get_if<SwigluGrad>();
+  return grad && !grad->with_output ? 2 : 0;
+}
+
+bool is_tensor_cast(const Quantize& cast) {
+  return cast.scaling == Scaling::kept && cast.gives_amax && (cast.orders == CodeOrders::as_is || cast.split == 2);
+}
+
+// Enters the cast if it has boxes of 128 values along features or tokens. Features of several heads of 128 are one row.
+bool add_boxes(const Quantize& cast, int at, const LocalNode& node, CodedTiles& to) {
+  const std::optional<CodeTiles> t = code_tiles(cast, node);
+  if (cast.scaling != Scaling::power_of_two || !t) return false;
+  if (cast.orders == CodeOrders::as_is && to.features < 0)
+    return to.features = at,
+           t->box_rows == 1 && t->box_columns == kCodeTile &&
+               (t->columns == to.columns || (t->columns % kCodeTile == 0 && to.columns % t->columns == 0));
+  if (cast.orders != CodeOrders::transposed || !cast.by_sequence || to.tokens >= 0) return false;
+  return to.tokens = at, t->box_rows == kCodeTile && t->box_columns == 1;
+}
+
+}  // namespace
+
+std::optional<CodedTiles> coded_tiles(const CodedResult& op, const LocalNode& node) {
+  const Shape shape = local_shape(node.mesh, op.values.shape, op.values.layout);
+  CodedTiles out{.matrices = matrices_of(op)};
+  if (out.matrices == 0 || op.values.dtype != DType::bf16 || shape.size() < 3 || count(shape) == 0) return {};
+  if (op.op) {
+    const std::vector<CodedResult::Part> parts = op.parts(node.ins.size(), node.outs.size());
+    const auto is_bf16 = [&](int i) { return node.ins[size_t(i)].dtype == DType::bf16; };
+    if (!std::ranges::all_of(parts[0].ins, is_bf16)) return {};
+  }
+  const i64 tokens = shape[0] * shape[1];
+  out.rows = tokens, out.columns = count(shape) / tokens / out.matrices;
+  if (out.columns % 8 != 0 || tokens % 16 != 0) return {};
+  if (op.op && op.casts.size() == 1 && is_tensor_cast(op.casts[0])) {
+    out.tensor = 0;
+    return out;
+  }
+  const LocalNode of_values{node.mesh, node.coord, {op.values}, {}, node.gpu};
+  const auto alike = [&](const Quantize& cast) {
+    return cast.format == op.casts[0].format && cast.counts == op.casts[0].counts;
+  };
+  for (size_t i = 0; i < op.casts.size(); ++i)
+    if (!alike(op.casts[i]) || !add_boxes(op.casts[i], int(i), of_values, out)) return {};
+  if (out.tokens >= 0) out.sequences = shape[1], out.rows = shape[0];
+  return out;
+}
+
+}  // namespace megalith::cuda
