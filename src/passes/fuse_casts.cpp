@@ -26,7 +26,7 @@ bool makes_codes(const AnyOp& op) {
   return swiglu && !swiglu->gives_amax;
 }
 
-// The nodes that read a value, if all of them are casts of it in this phase that may be fused.
+// The casts of a value that may be fused. others: other nodes read it too.
 struct Readers {
   std::vector<int> casts;
   bool others = false;

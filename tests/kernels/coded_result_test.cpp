@@ -1,5 +1,5 @@
-// Casts on the way out of an op, and several casts of one value, have the bits of the separate ops. Sizes cut tiles of
-// 128 x 128 values, and some suit no such kernel.
+// Casts on the way out of an op have the bits of the separate ops. So have several casts of one value. Sizes cut tiles
+// of 128 x 128 values. Some suit no such kernel.
 #include "ops/coded_result.h"
 
 #include "ops/rms_norm.h"

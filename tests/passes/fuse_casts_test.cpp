@@ -48,7 +48,7 @@ int pairs_of_values(const Graph& g) {
 
 }  // namespace
 
-// Of each layer the inputs of q, k, v and of fc1, fc2's input and fc1's gradient are cast on the way.
+// Of each layer four values are cast on the way: the inputs of q, k, v, of fc1 and of fc2, and fc1's gradient.
 TEST(FuseCasts, by_kept_scales_on_the_way) {
   Graph g = passed({.format = Format::hybrid, .recipe = Recipe::delayed});
   const int before = casts(g);

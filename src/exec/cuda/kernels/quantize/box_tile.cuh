@@ -1,4 +1,4 @@
-// Scales and codes of boxes of 1 x n, n x 1 and n x m values, for a tile that has whole boxes.
+// Scales and codes of a tile that has whole boxes: of 1 x n, n x 1 or n x m values.
 #pragma once
 #include "exec/cuda/kernels/quantize/tile.cuh"
 
