@@ -70,26 +70,33 @@ bool is_linear_weight(const std::string& parameter) {
   return module.starts_with("linear_") || module.starts_with("eh_proj") || module.ends_with("_latent_proj");
 }
 
+bool is_head_weight(const std::string& parameter) {
+  return parameter.ends_with("output_layer.weight") || parameter.ends_with("word_embeddings.weight");
+}
+
 void check_sizes(const QuantizeConfig& config, const LinearLayer& layer, const Shape& weight) {
   const i64 multiple = feature_multiple(config);
   i64 inputs = 1, outputs = 1;
   for (size_t d = layer.grouped ? 1 : 0; d < weight.size(); ++d)
     (layer.spec.x.find(layer.spec.w[d]) != std::string::npos ? inputs : outputs) *= weight[d];
   check(inputs % multiple == 0 && outputs % multiple == 0,
-        "{} has {} inputs and {} outputs, and the recipe {} wants multiples of {}: change these sizes, or train in "
-        "bf16",
-        layer.name, inputs, outputs, name_of_recipe(config), multiple);
+        "{} has {} inputs and {} outputs, and the recipe {} wants multiples of {}: change these sizes, or {}",
+        layer.name, inputs, outputs, name_of_recipe(config), multiple,
+        is_head_weight(layer.name) ? "leave --fp8-head out" : "train in bf16");
 }
 
-std::vector<LinearLayer> linear_layers(const Graph& g) {
+std::vector<LinearLayer> linear_layers(const Graph& g, bool with_head) {
   std::vector<LinearLayer> out;
+  const auto is_wanted = [&](const std::string& name) {
+    return is_linear_weight(name) || (with_head && is_head_weight(name));
+  };
   const auto at = [&](Value w) { return std::ranges::find(out, w, &LinearLayer::weight); };
   for (int i = 0; i < int(g.nodes.size()); ++i) {
     const Node& n = g.nodes[size_t(i)];
     const auto e = plain_product(n);
     if (!e || n.phase != Phase::forward) continue;
     const ValueInfo& w = g.info(n.ins[1]);
-    if (w.node >= 0 || w.role != Role::parameter || !is_linear_weight(w.name)) continue;
+    if (w.node >= 0 || w.role != Role::parameter || !is_wanted(w.name)) continue;
     if (at(n.ins[1]) == out.end())
       out.push_back({.name = w.name,
                      .weight = n.ins[1],

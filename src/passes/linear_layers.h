@@ -18,8 +18,8 @@ struct LinearLayer {
   std::vector<int> forward = {}, data = {}, gradient = {};
 };
 
-// In the order of their first products.
-std::vector<LinearLayer> linear_layers(const Graph& g);
+// In the order of their first products. with_head: the product with the vocabulary is one of them.
+std::vector<LinearLayer> linear_layers(const Graph& g, bool with_head);
 
 // Error if the recipe's blocks do not divide the sizes of the layer, whose weight has this shape.
 void check_sizes(const QuantizeConfig& config, const LinearLayer& layer, const Shape& weight);

@@ -20,7 +20,7 @@ class Quantizing {
   Quantizing(Graph& g, const QuantizeSpec& spec) : g_(g), spec_(spec), config_(spec.config) {}
 
   QuantizeReport run() {
-    const std::vector<LinearLayer> layers = linear_layers(g_);
+    const std::vector<LinearLayer> layers = linear_layers(g_, config_.head);
     std::vector<Job> jobs;
     for (const LinearLayer& layer : layers)
       if (stays(layer)) {

@@ -27,6 +27,7 @@ struct QuantizeConfig {
   bool weight_gradients = true;  // false: dw is a product of values
   bool ends_in_bf16 = false;     // this many of the first and the last layers do not use fp8
   i64 layers_at_start = 1, layers_at_end = 1;
+  bool head = false;          // also the product with the vocabulary
   bool gather_codes = false;  // of a cut optimizer: ranks gather weights as codes (passes/gather_codes.h)
 
   bool on() const { return format != Format::none || fp4_format != Fp4Format::none; }
@@ -73,6 +74,8 @@ struct QuantizeReport {
 
 // Whether a parameter of this name is a linear layer's weight: not of the embedding, the head, a router or a gate.
 bool is_linear_weight(const std::string& parameter);
+// Whether it is the head's weight, or the embedding's table, which may also be the head's.
+bool is_head_weight(const std::string& parameter);
 
 // Error if a layer's sizes are no multiples of the format's block, or if ranks split a block of values.
 QuantizeReport quantize(Graph& g, const QuantizeSpec& spec);

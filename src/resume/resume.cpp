@@ -171,6 +171,7 @@ std::string changed_settings(const Options& flags, const Options& stored, const 
                                       "fp8_amax_history_len",
                                       "fp8_amax_compute_algo",
                                       "fp8_wgrad",
+                                      "fp8_head",
                                       "fp4_format",
                                       "fp4_recipe",
                                       "first_last_layers_bf16",

@@ -119,10 +119,10 @@ std::string something_is_quantized(const Options& o) {
   const QuantizeConfig& c = o.quantize;
   std::string lines;
   const auto add = [&lines](const std::string& line) { lines += (lines.empty() ? "" : "\n") + line; };
-  for (const char* flag : {"fp8-recipe", "fp4-recipe", "fp8-wgrad", "first-last-layers-bf16"}) {
-    const bool of_fp4 = std::string_view(flag) == "fp4-recipe", of_fp8 = std::string_view(flag) == "fp8-recipe";
+  for (const std::string_view flag : {"fp8-recipe", "fp8-head", "fp4-recipe", "fp8-wgrad", "first-last-layers-bf16"}) {
+    const bool of_fp4 = flag == "fp4-recipe", of_fp8 = flag == "fp8-recipe" || flag == "fp8-head";
     if (o.given.has(flag) && !(of_fp4 ? c.is_fp4() : of_fp8 ? in_fp8(o) : c.on()))
-      add(fmt::format("--{}{} has no effect without --{}", std::string_view(flag) == "fp8-wgrad" ? "no-" : "", flag,
+      add(fmt::format("--{}{} has no effect without --{}", flag == "fp8-wgrad" ? "no-" : "", flag,
                       of_fp4 ? "fp4-format" : "fp8-format"));
   }
   for (const char* flag : {"fp8-amax-history-len", "fp8-amax-compute-algo", "fp8-margin"})

@@ -6,7 +6,7 @@ namespace megalith::megatron {
 constexpr Feature kOfModel[] = {
     {"this part of fp8 and fp4 is not built yet",
      "--te-precision-config-file= --kitchen-config-file= --kitchen-recipe-number= --use-kitchen-attention",
-     "--fp8-output-proj --fp4-param-gather --fp8-quantizer-factory= --fp4-quantizer-factory= "
+     "--fp4-param-gather --fp8-quantizer-factory= --fp4-quantizer-factory= "
      "--reuse-grad-buf-for-mxfp8-param-ag --keep-fp8-transpose-cache "
      "--keep-fp8-transpose-cache-when-using-custom-fsdp --kitchen-attention-backend= "
      "--moe-router-padding-for-quantization --moe-router-padding-for-fp8",

@@ -8,7 +8,8 @@ void list_fields(QuantizeConfig& c, config::FieldList& f) {
   f.group("fp8 and fp4");
   f.add("fp8-format", c.format, {"none", "hybrid", "e4m3", "e5m2"},
         "Products of linear layers in fp8: inputs and weights in e4m3, gradients in e5m2 (hybrid) or e4m3. Embedding, "
-        "head, router and core attention stay in bf16. Experts need the recipe delayed or tensorwise.");
+        "router and core attention stay in bf16, the head too without --fp8-head. Experts need the recipe delayed or "
+        "tensorwise.");
   f.add("fp8-recipe", c.recipe, {"delayed", "tensorwise", "blockwise", "mxfp8", "custom"},
         "Values with one scale: a tensor (delayed: from past steps; tensorwise: from itself), blocks of 128, "
         "or blocks of 32 (mxfp8).");
@@ -22,6 +23,8 @@ void list_fields(QuantizeConfig& c, config::FieldList& f) {
       "fp8-param-gather", c.gather_codes,
       "With --use-distributed-optimizer: ranks all-gather weights of linear layers as fp8 codes, during the forward.");
   f.add_on("fp8-wgrad", c.weight_gradients, "Compute weight gradients without fp8 or fp4.");
+  f.add("fp8-head", c.head,
+        "An experiment: the head's three products, with the vocabulary, in fp8 too. Faster, with less exact logits.");
   f.add("first-last-layers-bf16", c.ends_in_bf16, "Do not quantize the first and the last layers.");
   f.add("num-layers-at-start-in-bf16", c.layers_at_start, "With --first-last-layers-bf16: number of first layers.");
   f.add("num-layers-at-end-in-bf16", c.layers_at_end, "With --first-last-layers-bf16: number of last layers.");

@@ -158,8 +158,8 @@ TEST(Options, RefusedFlagsSayWhy) {
             "bf16");
   EXPECT_EQ(refused("--moe-dispatch-fwd-dtype bf16"), "");
   for (const char* fp8 : {"--fp8 hybrid", "--fp8-hybrid", "--fp8-format hybrid"})
-    EXPECT_EQ(refused(std::string(fp8) + " --fp8-output-proj"),
-              "--fp8-output-proj: this part of fp8 and fp4 is not built yet");
+    EXPECT_EQ(refused(std::string(fp8) + " --kitchen-recipe-number 1"),
+              "--kitchen-recipe-number: this part of fp8 and fp4 is not built yet");
   EXPECT_EQ(refused("--num-exprts 8"),
             "unknown flag --num-exprts: the nearest known one is --num-experts (--help lists all)");
 }
@@ -168,6 +168,7 @@ TEST(Options, RefusedFlagsSayWhy) {
 TEST(Options, OldSpellings) {
   const auto read = [](const std::string& flags) { return options_of(kSmallRun + flags); };
   EXPECT_EQ(read("--batch-size 8").train.micro_batch_size, 8);
+  EXPECT_TRUE(read("--fp8 hybrid --fp8-output-proj").quantize.head);
   EXPECT_EQ(read("--warmup 0.25").optimizer.lr_warmup_fraction, 0.25);
   EXPECT_EQ(read("--dry-run --world-size 2 --model-parallel-size 2").parallel.tensor_model_parallel_size, 2);
   EXPECT_TRUE(read("--cpu-optimizer --cpu-optimizer-type ADAM").optimizer.optimizer_cpu_offload);
