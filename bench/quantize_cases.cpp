@@ -6,7 +6,7 @@
 
 namespace megalith::cuda {
 
-// Casts on the way out of RMSNorm, SwiGLU and its gradient, by a kept scale and by blocks; and both casts by blocks at
+// Casts fused into RMSNorm, SwiGLU and its gradient, by a kept scale and by blocks; and both casts by blocks at
 // once.
 static void add_coded(std::vector<Case>& all) {
   const Type x = of(DType::bf16, {8192, 2, 2, 14336}), y = of(DType::bf16, {8192, 2, 14336}),

@@ -106,7 +106,8 @@ std::string quantize_text(const Options& o) {
   std::string out = fmt::format("; linear layers: {} by the recipe {}",
                                 value_of(o, c.is_fp4() ? "fp4-format" : "fp8-format"), name_of_recipe(c));
   if (!c.weight_gradients) out += fmt::format(", weight gradients in {}", name_of(precision_of(o).products));
-  if (c.head) out += ", the head too";
+  if (c.head == QuantizeConfig::Head::all) out += ", the head too";
+  if (c.head == QuantizeConfig::Head::gradients) out += ", the head's gradients too";
   if (c.ends_in_bf16)
     out += fmt::format(", the first {} and the last {} layers in {}", c.layers_at_start, c.layers_at_end,
                        name_of(precision_of(o).products));

@@ -1,5 +1,6 @@
 #include "ops/coded_result.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace megalith {
@@ -29,22 +30,34 @@ std::vector<CodedResult::Part> CodedResult::parts(size_t ins, size_t outs) const
   return parts;
 }
 
+// The number of inputs of the op, or 1.
+static size_t own_inputs(const CodedResult& op, size_t ins) {
+  for (const Quantize& cast : op.casts) ins -= std::min(ins, size_t(cast.inputs() - 1));
+  if (ins < 1) fail("[{}] {} inputs of its op", op.name, ins);
+  return ins;
+}
+
 std::vector<Type> CodedResult::infer(const InferArgs& a) const {
-  std::vector<Type> out;
-  int own = int(a.ins.size()), results = 0;
-  for (const Quantize& cast : casts) own -= cast.inputs() - 1, results += cast.results();
-  if (own < 1) fail("[{}] {} inputs", name, a.ins.size());
+  const auto own = i64(own_inputs(*this, a.ins.size()));
   std::vector<Type> made(a.ins.begin(), a.ins.begin() + own);
   if (op) made = op->infer({a.mesh, made, {a.wants_grad.begin(), a.wants_grad.begin() + own}});
   if (made.at(0) != values) fail("[{}] casts {}, not {}", name, to_string(made[0]), to_string(values));
-  out.assign(made.begin() + 1, made.end());
-  const size_t first = op ? 1 : 0;
-  const std::vector<Part> all = parts(a.ins.size(), out.size() + size_t(results));
-  for (size_t k = first; k < all.size(); ++k) {
+  std::vector<Type> out(made.begin() + 1, made.end());
+  size_t results = out.size();
+  for (const Quantize& cast : casts) results += size_t(cast.results());
+  const std::vector<Part> all = parts(a.ins.size(), results);
+  for (size_t k = op ? 1 : 0; k < all.size(); ++k) {
     const std::vector<Type> ins = of_part<Type>(all[k].ins, a.ins, values);
     for (const Type& t : all[k].op.infer({a.mesh, ins, std::vector<bool>(ins.size())})) out.push_back(t);
   }
   return out;
+}
+
+Cost CodedResult::cost(Types ins, Types outs) const {
+  double flops = op ? op->cost(ins.first(own_inputs(*this, ins.size())), {}).flops : 0;
+  for (const Part& part : parts(ins.size(), outs.size()))
+    if (part.op.get_if<Quantize>()) flops += 4 * double(outs[size_t(part.outs[0])].elements());
+  return {flops, total_bytes(ins, outs)};
 }
 
 }  // namespace megalith

@@ -1,32 +1,20 @@
 // Ops whose result is only cast write codes instead of values (ops/coded_result.h):
-//   y = swiglu(x); codes, scale_inv, codes_t = quantize(y, state)   ->   codes, scale_inv, codes_t = coded_result(x)
-// If something else reads y too, several casts of it become one, which reads y once. Both apply to scales that are
-// known before y, or that follow from blocks of y: not to a scale that follows from the amax of all of y.
+//   y = swiglu(x); codes, scale_inv, codes_t = quantize(y, state)
+//   ->   codes, scale_inv, codes_t = coded_result(x, state)
+// If other nodes read y too, its casts become one node, which reads y once. The pass does this if the device has a
+// kernel for the new node. A scale that follows from the amax of all of y is not known in time.
 #include <algorithm>
 
 #include "ops/coded_result.h"
-#include "ops/rms_norm.h"
-#include "ops/swiglu.h"
 #include "passes/pass.h"
 
 namespace megalith {
 
 namespace {
 
-bool may_fuse(const Quantize& cast) {
-  if (cast.stochastic || cast.takes_amax()) return false;
-  return cast.scaling == Scaling::kept || cast.scaling == Scaling::power_of_two;
-}
+bool may_fuse(const Quantize& cast) { return !cast.stochastic && !cast.takes_amax(); }
 
-// Whether a kernel can cast the op's first result on the way.
-bool makes_codes(const AnyOp& op) {
-  if (const auto* grad = op.get_if<SwigluGrad>()) return !grad->gives_amax;
-  if (const auto* norm = op.get_if<RmsNorm>()) return !norm->gives_amax;
-  const auto* swiglu = op.get_if<Swiglu>();
-  return swiglu && !swiglu->gives_amax;
-}
-
-// The casts of a value that may be fused. others: other nodes read it too.
+// The casts of a value that may be fused, as nodes. others: other nodes read it too.
 struct Readers {
   std::vector<int> casts;
   bool others = false;
@@ -34,7 +22,8 @@ struct Readers {
 
 class FuseCasts {
  public:
-  explicit FuseCasts(Graph& g) : g_(g), readers_(g.values.size()), drop_(g.nodes.size()) {
+  FuseCasts(Graph& g, const HasKernel& has_kernel)
+      : g_(g), has_kernel_(has_kernel), readers_(g.values.size()), drop_(g.nodes.size()) {
     for (int i = 0; i < int(g_.nodes.size()); ++i) {
       const Node& n = g_.nodes[size_t(i)];
       for (size_t k = 0; k < n.ins.size(); ++k) {
@@ -59,55 +48,49 @@ class FuseCasts {
  private:
   bool fuse(Value v) {
     const Readers& r = readers_[size_t(v.id)];
-    if (r.casts.empty()) return false;
-    const Node& first = g_.nodes[size_t(r.casts[0])];
     const int made_by = g_.info(v).node;
-    const auto alike = [&](const Node& n) { return n.phase == first.phase && n.first_only == first.first_only; };
-    if (!std::ranges::all_of(r.casts, [&](int i) { return alike(g_.nodes[size_t(i)]); })) return false;
-    if (made_by >= 0 && !r.others) {
-      const Node& source = g_.nodes[size_t(made_by)];
-      if (alike(source) && source.outs[0] == v && makes_codes(source.op) && knows_inputs(r.casts, made_by))
-        return put(v, r.casts, made_by), true;
-    }
-    // Casts of weights are apart: their scales belong to other products.
-    if (r.casts.size() < 2 || made_by < 0 || !knows_inputs(r.casts, r.casts[0])) return false;
-    return put(v, r.casts, -1), true;
+    if (r.casts.empty() || made_by < 0) return false;
+    const Node& first = g_.nodes[size_t(r.casts[0])];
+    const auto runs_with = [&](const Node& n) { return n.phase == first.phase && n.first_only == first.first_only; };
+    if (!std::ranges::all_of(r.casts, [&](int i) { return runs_with(g_.nodes[size_t(i)]); })) return false;
+    const Node& source = g_.nodes[size_t(made_by)];
+    if (!r.others && source.outs[0] == v && runs_with(source) && put(v, r.casts, made_by)) return true;
+    return r.casts.size() > 1 && put(v, r.casts, -1);
   }
 
-  // Whether the other inputs of the casts exist at node `at`.
-  bool knows_inputs(const std::vector<int>& casts, int at) const {
-    return std::ranges::all_of(casts, [&](int i) {
-      const std::vector<Value>& ins = g_.nodes[size_t(i)].ins;
-      return std::all_of(ins.begin() + 1, ins.end(), [&](Value v) { return g_.info(v).node < at; });
-    });
-  }
-
-  // source: the node whose first result is v, or -1.
-  void put(Value v, const std::vector<int>& casts, int source) {
-    Node& to = g_.nodes[size_t(source >= 0 ? source : casts[0])];
+  // Puts the new node in the place of the source, or of the first cast. source: the node whose first result is v, or
+  // -1. False: an input does not exist there, or the device has no kernel.
+  bool put(Value v, const std::vector<int>& casts, int source) {
+    const int at = source >= 0 ? source : casts[0];
+    Node n = g_.nodes[size_t(at)];
     CodedResult op{{}, g_.type(v), {}};
     std::vector<Value> ins = {v}, outs;
     if (source >= 0) {
-      op.op = to.op, ins = to.ins;
-      outs.assign(to.outs.begin() + 1, to.outs.end());
+      op.op = n.op, ins = n.ins;
+      outs.assign(n.outs.begin() + 1, n.outs.end());
     }
     for (const int i : casts) {
-      const Node& n = g_.nodes[size_t(i)];
-      op.casts.push_back(*n.op.get_if<Quantize>());
-      ins.insert(ins.end(), n.ins.begin() + 1, n.ins.end());
-      outs.insert(outs.end(), n.outs.begin(), n.outs.end());
-      drop_[size_t(i)] = &n != &to;
+      const Node& cast = g_.nodes[size_t(i)];
+      op.casts.push_back(*cast.op.get_if<Quantize>());
+      ins.insert(ins.end(), cast.ins.begin() + 1, cast.ins.end());
+      outs.insert(outs.end(), cast.outs.begin(), cast.outs.end());
     }
-    to.op = op, to.ins = ins, to.outs = outs;
+    if (std::ranges::any_of(ins, [&](Value in) { return g_.info(in).node >= at; })) return false;
+    n.op = op, n.ins = ins, n.outs = outs;
+    if (!has_kernel_(g_, n)) return false;
+    g_.nodes[size_t(at)] = n;
+    for (const int i : casts) drop_[size_t(i)] = i != at;
+    return true;
   }
 
   Graph& g_;
+  const HasKernel& has_kernel_;
   std::vector<Readers> readers_;  // by value
   std::vector<bool> drop_;        // by node
 };
 
 }  // namespace
 
-bool fuse_casts(Graph& g) { return FuseCasts(g).run(); }
+bool fuse_casts(Graph& g, const HasKernel& has_kernel) { return FuseCasts(g, has_kernel).run(); }
 
 }  // namespace megalith

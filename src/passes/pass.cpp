@@ -6,13 +6,13 @@
 
 namespace megalith {
 
-// Also among the names of passes that are off: the verification after each pass, and a pass that runs apart.
-static constexpr const char *kVerify = "verify", *kFuseCasts = "fuse-casts";
+// Among the names of passes that are off: the verification after each pass.
+static constexpr const char* kVerify = "verify";
 
 std::vector<PassReport> run_passes(Graph& g, const std::vector<Pass>& passes, const std::set<std::string>& off) {
   using clock = std::chrono::steady_clock;
   for (const std::string& name : off) {
-    bool known = name == kVerify || name == kFuseCasts;
+    bool known = name == kVerify;
     for (const Pass& p : passes) known |= p.name == name;
     check(known, "no pass is called '{}'", name);
   }

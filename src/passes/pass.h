@@ -58,7 +58,10 @@ int rematerialized_output(const AnyOp& op);
 // the shared expert. Also the all-gathers of new weights during the forward (passes/gather_ahead.h), which must run
 // last as they depend on the order. overlap_dispatch runs after overlap_experts, for every step in which ranks share
 // experts. cast_once and fuse_casts run after the passes that repeat casts or add their transposes.
-bool fuse_casts(Graph& g);  // ops whose result is only cast write codes; several casts of a value read it once
+// Ops whose result is only cast write codes; several casts of a value read it once. has_kernel: says of a node, a
+// CodedResult, whether the device has one kernel for it.
+using HasKernel = std::function<bool(const Graph&, const Node&)>;
+bool fuse_casts(Graph& g, const HasKernel& has_kernel);
 bool overlap_tensor(Graph& g);
 bool overlap_experts(Graph& g);
 bool overlap_dispatch(Graph& g);  // expert dispatch and combine overlap all independent work

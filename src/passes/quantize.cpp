@@ -20,7 +20,7 @@ class Quantizing {
   Quantizing(Graph& g, const QuantizeSpec& spec) : g_(g), spec_(spec), config_(spec.config) {}
 
   QuantizeReport run() {
-    const std::vector<LinearLayer> layers = linear_layers(g_, config_.head);
+    const std::vector<LinearLayer> layers = linear_layers(g_, config_.head != QuantizeConfig::Head::none);
     std::vector<Job> jobs;
     for (const LinearLayer& layer : layers)
       if (stays(layer)) {
@@ -61,7 +61,9 @@ class Quantizing {
   }
 
   void add_jobs(const LinearLayer& layer, std::vector<Job>& jobs) const {
-    for (const int i : layer.forward) jobs.push_back({&layer, i, Product::forward});
+    const bool backward_only = is_head_weight(layer.name) && config_.head == QuantizeConfig::Head::gradients;
+    if (!backward_only)
+      for (const int i : layer.forward) jobs.push_back({&layer, i, Product::forward});
     for (const int i : layer.data) jobs.push_back({&layer, i, Product::data});
     if (config_.weight_gradients)
       for (const int i : layer.gradient) jobs.push_back({&layer, i, Product::weight});

@@ -27,7 +27,8 @@ struct QuantizeConfig {
   bool weight_gradients = true;  // false: dw is a product of values
   bool ends_in_bf16 = false;     // this many of the first and the last layers do not use fp8
   i64 layers_at_start = 1, layers_at_end = 1;
-  bool head = false;          // also the product with the vocabulary
+  enum class Head { none, gradients, all };
+  Head head = Head::none;     // which of the three products with the vocabulary also read codes
   bool gather_codes = false;  // of a cut optimizer: ranks gather weights as codes (passes/gather_codes.h)
 
   bool on() const { return format != Format::none || fp4_format != Fp4Format::none; }

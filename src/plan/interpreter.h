@@ -118,6 +118,8 @@ class Backend {
   virtual std::string kernels() const { return {}; }
   virtual std::string bf16_products() const { return {}; }  // how they are computed, if that depends on the machine
   virtual i64 workspace_bytes(const Graph& g, const Node& n) const = 0;  // in addition to the node's buffers
+  // Whether one kernel computes the node, a CodedResult (ops/coded_result.h).
+  virtual bool has_coded_kernel(const Graph&, const Node&) const { return false; }
   // The next three are about the memory that holds plans: the device's own, if it has one.
   virtual i64 fixed_bytes()
       const = 0;  // of the process in addition to its plan: its current memory, and what starting a run adds

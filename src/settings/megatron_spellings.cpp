@@ -39,7 +39,7 @@ constexpr Spelling kSpellings[] = {
     {"--fp8=", "--fp8-format"},
     {"--fp8-hybrid", "--fp8-format hybrid"},
     {"--fp8-e4m3", "--fp8-format e4m3"},
-    {"--fp8-output-proj", "--fp8-head"},
+    {"--fp8-output-proj", "--fp8-head all"},
     {"--moe-layer-recompute", "--recompute-granularity selective --recompute-modules moe"},
     {"--use-alibi-mask", "--position-embedding-type alibi"},
 };

@@ -23,8 +23,9 @@ void list_fields(QuantizeConfig& c, config::FieldList& f) {
       "fp8-param-gather", c.gather_codes,
       "With --use-distributed-optimizer: ranks all-gather weights of linear layers as fp8 codes, during the forward.");
   f.add_on("fp8-wgrad", c.weight_gradients, "Compute weight gradients without fp8 or fp4.");
-  f.add("fp8-head", c.head,
-        "An experiment: the head's three products, with the vocabulary, in fp8 too. Faster, with less exact logits.");
+  f.add("fp8-head", c.head, {"none", "gradients", "all"},
+        "An experiment: the head's two products of the backward in fp8 too, or also its logits (all). Faster, but the "
+        "loss may be higher.");
   f.add("first-last-layers-bf16", c.ends_in_bf16, "Do not quantize the first and the last layers.");
   f.add("num-layers-at-start-in-bf16", c.layers_at_start, "With --first-last-layers-bf16: number of first layers.");
   f.add("num-layers-at-end-in-bf16", c.layers_at_end, "With --first-last-layers-bf16: number of last layers.");

@@ -67,16 +67,17 @@ bool changed(const PlannedStep& step, std::string_view pass) {
 
 }  // namespace
 
-PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
-  const Workspace workspace = workspace_of(backend);
+static PlannedStep plan_by(const StepSpec& spec, const Backend& backend, const Workspace& workspace,
+                           const HasKernel& has_coded_kernel) {
   std::set<std::string> passes_off = backend.passes_off();
   passes_off.insert(spec.passes_off.begin(), spec.passes_off.end());
   const bool may_cast_once = spec.train && spec.quantize.config.on() && spec.micro_batches > 1;
   const auto plan = [&] {
     if (may_cast_once && spec.casts_once)
-      if (PlannedStep step = StepPlanner(spec, workspace, passes_off, true).plan(); fits(step, spec, backend))
+      if (PlannedStep step = StepPlanner(spec, workspace, passes_off, true, has_coded_kernel).plan();
+          fits(step, spec, backend))
         return step;
-    PlannedStep step = StepPlanner(spec, workspace, passes_off, false).plan();
+    PlannedStep step = StepPlanner(spec, workspace, passes_off, false, has_coded_kernel).plan();
     step.casts_again = may_cast_once;
     return step;
   };
@@ -93,6 +94,16 @@ PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
   }
   passes_off.erase("rematerialize");
   return plan();
+}
+
+// Fused casts take more memory: codes cannot be in the place of values that other threads still read. Ranks may decide
+// differently about them, because results and transfers are the same.
+PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
+  const Workspace workspace = workspace_of(backend);
+  PlannedStep step = plan_by(spec, backend, workspace,
+                             [&backend](const Graph& g, const Node& n) { return backend.has_coded_kernel(g, n); });
+  if (fits(step, spec, backend) || !changed(step, kFuseCasts)) return step;
+  return plan_by(spec, backend, workspace, {});
 }
 
 }  // namespace megalith

@@ -35,8 +35,12 @@ std::string own_name(const std::string& name) { return name; }
 }  // namespace
 
 StepPlanner::StepPlanner(const StepSpec& spec, const Workspace& workspace, const std::set<std::string>& passes_off,
-                         bool casts_once)
-    : spec_(spec), workspace_(workspace), passes_off_(passes_off), casts_once_(casts_once) {
+                         bool casts_once, const HasKernel& has_coded_kernel)
+    : spec_(spec),
+      workspace_(workspace),
+      passes_off_(passes_off),
+      casts_once_(casts_once),
+      has_coded_kernel_(has_coded_kernel) {
   out_.inputs = spec.model->inputs(), out_.terms = spec.model->terms();
   if (spec.train) out_.loss_scaling = spec.loss_scaling;
   if (spec.train) out_.tallies = tally_places(out_.terms, spec.model->tallies(spec.mode));
@@ -226,7 +230,8 @@ void StepPlanner::rewrite_training(const TrainedPiece& built) {
 }
 
 void StepPlanner::fuse_casts_of(Graph& g, const std::string& of) {
-  if (spec_.quantize.config.on() && !passes_off_.contains("fuse-casts")) run(g, of, {{"fuse-casts", fuse_casts}});
+  if (!spec_.quantize.config.on() || !has_coded_kernel_) return;
+  run(g, of, {{kFuseCasts, [&](Graph& graph) { return fuse_casts(graph, has_coded_kernel_); }}});
 }
 
 void StepPlanner::offload(Graph& g, const std::string& of, const std::string& suffix) {

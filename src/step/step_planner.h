@@ -10,10 +10,12 @@ namespace megalith {
 
 using Workspace = std::function<i64(const Graph&, const Node&)>;
 
+inline constexpr const char* kFuseCasts = "fuse-casts";  // the pass
+
 class StepPlanner {
  public:
   StepPlanner(const StepSpec& spec, const Workspace& workspace, const std::set<std::string>& passes_off,
-              bool casts_once);
+              bool casts_once, const HasKernel& has_coded_kernel);
   PlannedStep plan();
 
  private:
@@ -57,6 +59,7 @@ class StepPlanner {
   const Workspace& workspace_;
   const std::set<std::string>& passes_off_;
   const bool casts_once_;
+  const HasKernel& has_coded_kernel_;  // empty: casts are not fused
   std::vector<StagePiece> pieces_;
   std::vector<ProgramSpec> programs_;
   std::vector<TrainedPiece> built_;  // by piece

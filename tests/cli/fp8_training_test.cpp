@@ -22,7 +22,7 @@ constexpr Case kCases[] = {{"tensorwise", "--fp8-format hybrid --fp8-recipe tens
                            {"blockwise", "--fp8-format e4m3 --fp8-recipe blockwise"},
                            {"mxfp8", "--fp8-format e4m3 --fp8-recipe mxfp8"},
                            {"nvfp4", "--fp4-format e2m1"},
-                           {"head", "--fp8-format hybrid --fp8-amax-history-len 2 --fp8-head"}};
+                           {"head", "--fp8-format hybrid --fp8-amax-history-len 2 --fp8-head all"}};
 
 class Fp8 : public Workshop {
  protected:

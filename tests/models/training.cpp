@@ -152,7 +152,11 @@ Plan plan_training(const TrainingSpec& spec, TrainingGraph& t) {
   if (spec.overlap_dispatch) run_passes(t.g, {{"overlap-dispatch", overlap_dispatch}});
   if (spec.recompute.granularity != RecomputeConfig::Granularity::none)
     run_passes(t.g, {recompute_pass(spec.recompute)});
-  if (!spec.passes_off.contains("fuse-casts")) run_passes(t.g, {{"fuse-casts", fuse_casts}});
+  const auto fuses = [](const Graph&, const Node& n) {
+    const auto& op = n.op.get_if<CodedResult>()->op;
+    return !op || op->get_if<RmsNorm>() || op->get_if<Swiglu>() || op->get_if<SwigluGrad>();
+  };
+  if (spec.fuses_casts) run_passes(t.g, {{"fuse-casts", [&](Graph& g) { return fuse_casts(g, fuses); }}});
   return plan_memory(spec.mesh,
                      {{"micro-batch", &t.g, {Phase::forward, Phase::backward}}, {"update", &t.g, {Phase::update}}},
                      cpu::workspace_bytes);

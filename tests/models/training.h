@@ -32,6 +32,7 @@ struct TrainingSpec {
   bool ring = false;
   bool overlap_experts = false, overlap_dispatch = false;
   std::set<std::string> passes_off = {};
+  bool fuses_casts = true;
   RecomputeConfig recompute = {};
   bool tally = false;  // all that a mixture can tell
   // Deliberate mistakes: in the forward graph, in the full graph before the passes, in the run.

@@ -27,13 +27,15 @@ ModelConfig sized() {
   return model;
 }
 
-QuantizeConfig tensorwise(bool head) {
+using Head = QuantizeConfig::Head;
+
+QuantizeConfig tensorwise(Head head) {
   QuantizeConfig config{.format = QuantizeConfig::Format::hybrid, .recipe = QuantizeConfig::Recipe::tensorwise};
   config.head = head;
   return config;
 }
 
-Heads heads(bool head, bool untied, i64 mtp = 0) {
+Heads heads(Head head, bool untied, i64 mtp = 0) {
   ModelConfig model = sized();
   model.vocab_size = model.padded_vocab_size = 128;
   model.untie_embeddings_and_output_weights = untied;
@@ -59,13 +61,23 @@ Heads heads(bool head, bool untied, i64 mtp = 0) {
 
 TEST(QuantizeHead, reads_codes_in_its_three_products) {
   for (const bool untied : {true, false}) {
-    const Heads without = heads(false, untied), with = heads(true, untied);
+    const Heads without = heads(Head::none, untied), with = heads(Head::all, untied);
     EXPECT_EQ(without.products_of_codes, 0);
     EXPECT_EQ(without.products_of_values, 3);
     EXPECT_EQ(with.products_of_codes, 3);
     EXPECT_EQ(with.products_of_values, 0);
     EXPECT_EQ(with.report.layers, without.report.layers + 1);
     EXPECT_EQ(with.report.products, without.report.products + 3);
+  }
+}
+
+// The logits are those of bf16, and both gradients read codes.
+TEST(QuantizeHead, reads_codes_in_its_gradients_alone) {
+  for (const bool untied : {true, false}) {
+    const Heads gradients = heads(Head::gradients, untied);
+    EXPECT_EQ(gradients.products_of_codes, 2);
+    EXPECT_EQ(gradients.products_of_values, 1);
+    EXPECT_EQ(gradients.report.products, heads(Head::none, untied).report.products + 2);
   }
 }
 
@@ -78,7 +90,7 @@ TEST(QuantizeHead, wants_sizes_that_products_of_codes_take) {
   mode.batch = 2;
   Gpt(model).build_whole(b, mode);
   EXPECT_EQ(error_of([&] {
-              quantize(g, {tensorwise(true), model.num_layers, 1});
+              quantize(g, {tensorwise(Head::all), model.num_layers, 1});
             }),
             "output_layer.weight has 64 inputs and 52 outputs, and the recipe tensorwise wants multiples of 16: change "
             "these sizes, or leave --fp8-head out");
@@ -86,7 +98,7 @@ TEST(QuantizeHead, wants_sizes_that_products_of_codes_take) {
 
 // Multi-token prediction uses the head again.
 TEST(QuantizeHead, is_one_layer_for_all_its_readers) {
-  const Heads without = heads(false, true, 1), with = heads(true, true, 1);
+  const Heads without = heads(Head::none, true, 1), with = heads(Head::all, true, 1);
   EXPECT_EQ(without.products_of_values, 6);
   EXPECT_EQ(with.products_of_codes, 6);
   EXPECT_EQ(with.report.layers, without.report.layers + 1);

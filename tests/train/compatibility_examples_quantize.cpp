@@ -69,7 +69,7 @@ Examples examples_of_quantize() {
       {"flags about fp8 and fp4 come with a format",
        {"--fp8-recipe tensorwise", "--fp8-recipe has no effect without --fp8-format"}},
       {"flags about fp8 and fp4 come with a format",
-       {"--fp4-format e2m1 --fp8-head", "--fp8-head has no effect without --fp8-format"}},
+       {"--fp4-format e2m1 --fp8-head all", "--fp8-head has no effect without --fp8-format"}},
       {"flags about fp8 and fp4 come with a format",
        {"--no-fp8-wgrad", "--no-fp8-wgrad has no effect without --fp8-format"}},
       {"flags about fp8 and fp4 come with a format",

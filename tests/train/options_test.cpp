@@ -168,7 +168,7 @@ TEST(Options, RefusedFlagsSayWhy) {
 TEST(Options, OldSpellings) {
   const auto read = [](const std::string& flags) { return options_of(kSmallRun + flags); };
   EXPECT_EQ(read("--batch-size 8").train.micro_batch_size, 8);
-  EXPECT_TRUE(read("--fp8 hybrid --fp8-output-proj").quantize.head);
+  EXPECT_EQ(read("--fp8 hybrid --fp8-output-proj").quantize.head, QuantizeConfig::Head::all);
   EXPECT_EQ(read("--warmup 0.25").optimizer.lr_warmup_fraction, 0.25);
   EXPECT_EQ(read("--dry-run --world-size 2 --model-parallel-size 2").parallel.tensor_model_parallel_size, 2);
   EXPECT_TRUE(read("--cpu-optimizer --cpu-optimizer-type ADAM").optimizer.optimizer_cpu_offload);

@@ -153,10 +153,10 @@ class CpuBackend final : public Backend {
   i64 available_bytes() const override { return available_host_bytes(); }
   i64 peak_bytes() const override { return peak_resident_bytes(); }
   std::optional<i64> host_bytes() const override { return std::nullopt; }
-  // On a CPU, fusing a cast, a bias or the sum of its gradient saves no time. Squaring a gradient is fastest while it
-  // is in cache.
+  // On a CPU, fusing a bias or the sum of its gradient saves no time. Squaring a gradient is fastest while it is in
+  // cache.
   std::set<std::string> passes_off() const override {
-    return {"fuse-bias", "fuse-bias-grad", "fuse-casts", "fuse-code-add", "multi-tensor", "transpose-codes"};
+    return {"fuse-bias", "fuse-bias-grad", "fuse-code-add", "multi-tensor", "transpose-codes"};
   }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
     return std::make_unique<CpuInterpreter>(plan, coord, ranks_);

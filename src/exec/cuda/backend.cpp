@@ -16,6 +16,7 @@
 #include "exec/cuda/symmetric/comms.h"
 #include "exec/cuda/tell_facts.h"
 #include "exec/cuda/transfers.h"
+#include "exec/cuda_needs/coded_tiles.h"
 #include "facts/tells_facts.h"
 #include "plan/deferred_memory.h"
 #include "plan/filled_writes.h"
@@ -197,6 +198,9 @@ class CudaBackend final : public Backend, public TellsFacts, public DefersMemory
   std::string device_name() const override { return device_.name(); }
   std::string device_place() const override { return device_.bus_place(); }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cuda::workspace_bytes(device_, g, n); }
+  bool has_coded_kernel(const Graph& g, const Node& n) const override {
+    return cuda::has_coded_kernel(g, n, device_.sizes());
+  }
   // Memory of the context and the libraries on the GPU; kernels' code is loaded at first use.
   i64 fixed_bytes() const override {
     device_.blas(), device_.dnn();

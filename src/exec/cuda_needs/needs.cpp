@@ -8,8 +8,6 @@
 #include "exec/cuda_needs/attention_padding.h"
 #include "exec/cuda_needs/code_product.h"
 #include "exec/cuda_needs/code_tiles.h"
-#include "exec/cuda_needs/coded_parts.h"
-#include "exec/cuda_needs/coded_tiles.h"
 #include "exec/cuda_needs/expert_rows_plan.h"
 #include "exec/cuda_needs/grouped_fits.h"
 #include "exec/cuda_needs/kernel_shapes.h"
@@ -208,16 +206,6 @@ i64 bytes(const MultiSumSquares&, const Asked& a) {
 }
 
 i64 bytes(const Quantize& op, const Asked& a) { return quantize_workspace(op, a.node); }
-
-i64 bytes(const CodedResult& op, const Asked& a) {
-  if (coded_tiles(op, a.node)) return 0;
-  i64 most = 0;
-  for (const CodedResult::Part& part : op.parts(a.node.ins.size(), a.node.outs.size())) {
-    const LocalNode own{a.node.mesh, a.node.coord, ins_of(op, part, a.node), outs_of(op, part, a.node), a.node.gpu};
-    most = std::max(most, needed_workspace(part.op, own, a.library));
-  }
-  return values_bytes(op, a.node) + most;
-}
 
 i64 bytes(const Normalize&, const Asked& a) {
   const Shape x = a.node.in_shape(0);

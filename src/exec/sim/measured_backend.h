@@ -23,6 +23,7 @@ class MeasuredBackend final : public Backend {
   std::string kernels() const override { return real_->kernels(); }
   std::string bf16_products() const override { return real_->bf16_products(); }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return real_->workspace_bytes(g, n); }
+  bool has_coded_kernel(const Graph& g, const Node& n) const override { return real_->has_coded_kernel(g, n); }
   i64 fixed_bytes() const override { return real_->fixed_bytes(); }
   i64 available_bytes() const override { return real_->available_bytes(); }
   i64 peak_bytes() const override { return real_->peak_bytes(); }

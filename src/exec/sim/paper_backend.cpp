@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/process_memory.h"
+#include "exec/cuda_needs/coded_tiles.h"
 #include "exec/cuda_needs/symmetric_needs.h"
 #include "exec/sim/paper_interpreter.h"
 #include "exec/sim/paper_libraries.h"
@@ -62,12 +63,12 @@ class Paper final : public PaperBackend, public TellsWorkspaces {
     return fmt::format("{} ({}, facts {}measured)", facts_.device, facts_.name, facts_.measured ? "" : "not ");
   }
   i64 workspace_bytes(const Graph& g, const Node& n) const override {
-    cuda::LocalNode node{
-        g.mesh, Coord{}, {}, {}, {facts_.sms, facts_.shared_memory, facts_.capability, facts_.memory_bytes}};
+    cuda::LocalNode node{g.mesh, Coord{}, {}, {}, gpu()};
     for (Value v : n.ins) node.ins.push_back(g.type(v));
     for (Value v : n.outs) node.outs.push_back(g.type(v));
     return cuda::needed_workspace(n.op, node, libraries_);
   }
+  bool has_coded_kernel(const Graph& g, const Node& n) const override { return cuda::has_coded_kernel(g, n, gpu()); }
   bool may_need_workspace(const AnyOp& op) const override { return cuda::may_need_workspace(op); }
   i64 fixed_bytes() const override { return facts_.reserved_bytes + comms_bytes_; }
   i64 available_bytes() const override { return facts_.memory_bytes; }
@@ -86,6 +87,8 @@ class Paper final : public PaperBackend, public TellsWorkspaces {
   std::vector<std::string> bounded() const override { return libraries_.lines(); }
 
  private:
+  cuda::GpuSizes gpu() const { return {facts_.sms, facts_.shared_memory, facts_.capability, facts_.memory_bytes}; }
+
   std::shared_ptr<const DeviceFacts> owned_;
   const DeviceFacts& facts_;
   const bool symmetric_memory_;

@@ -1,5 +1,4 @@
-// Casts of one value along features and along tokens, on the way out of the op that makes the values. They are made or
-// read once.
+// Computes or reads values once, and casts them with scales of boxes along features and along tokens.
 #include "exec/cuda/kernels/quantize/box_tile.cuh"
 #include "exec/cuda/kernels/quantize/coded_sources.cuh"
 

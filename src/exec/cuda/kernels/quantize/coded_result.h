@@ -6,23 +6,18 @@
 
 namespace megalith::cuda {
 
-// What makes the values: nothing, as they are x; y = act(gate) up of x; the gradient of x by dy; or RMSNorm of x.
-enum class ValuesBy : u8 { none, gated, gated_grad, normed };
-struct ValuesSource {
-  ValuesBy by;
-  GateKind act;
+struct CodedLaunch {
+  CodedTiles tiles;
+  GateKind act;  // of SwiGLU
+  ScaleRuleOfBox rule;
 };
+// The inputs of what computes the values. x: the values, if no op does.
 struct SourcePointers {
   const void *x, *dy = nullptr;
   const void* w = nullptr;      // of a norm
   const float* rstd = nullptr;  // of each token
 };
 
-struct CodedLaunch {
-  ValuesSource source;
-  CodedTiles tiles;
-  ScaleRuleOfBox rule;
-};
 // One scale for all values, kept. Computes the amax of the values too.
 void launch_coded_tensor(const CodedLaunch& l, const SourcePointers& source, const CastPointers& p,
                          cudaStream_t stream);

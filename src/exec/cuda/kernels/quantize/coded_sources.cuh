@@ -108,10 +108,10 @@ struct Normed {
 template <class F>
 void with_source(const CodedLaunch& l, const SourcePointers& p, F&& f) {
   const i64 columns = l.tiles.columns;
-  if (l.source.by == ValuesBy::none) return f(AsTheyAre{p, columns});
-  if (l.source.by == ValuesBy::normed) return f(Normed{p, columns});
-  with_gate(l.source.act, [&]<class Act>() {
-    if (l.source.by == ValuesBy::gated)
+  if (l.tiles.by == ValuesBy::none) return f(AsTheyAre{p, columns});
+  if (l.tiles.by == ValuesBy::normed) return f(Normed{p, columns});
+  with_gate(l.act, [&]<class Act>() {
+    if (l.tiles.by == ValuesBy::gated)
       f(Gated<Act>{p, columns});
     else
       f(GatedGradient<Act>{p, columns});

@@ -1,5 +1,5 @@
-// Casts with one kept scale on the way out of the op that makes the values. If there is no scale yet, the values are
-// made twice: first for their amax.
+// Computes values and casts them with one kept scale. If there is no scale yet, values are computed twice: first for
+// their amax.
 #include <algorithm>
 
 #include "exec/cuda/kernels/quantize/coded_sources.cuh"
@@ -28,7 +28,8 @@ __device__ inline u32 largest_of(u32 most, const CodedRows<kMatrices>& v) {
 }
 
 template <class Source>
-__global__ void __launch_bounds__(kThreads) coded_amax_kernel(const CodedTensorArgs<Source> a, u32 tiles) {
+__global__ void __launch_bounds__(kThreads)
+    coded_amax_kernel(const __grid_constant__ CodedTensorArgs<Source> a, u32 tiles) {
   if (*a.p.state > 0) return;
   u32 most = 0;
   for (u32 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(kThreads) coded_amax_kernel(const CodedTensorA
 
 template <class Source, CodeKind kFormat, bool kCounts>
 __global__ void __launch_bounds__(kThreads, Source::kMatrices == 1 ? 4 : 3)
-    coded_tensor_kernel(const CodedTensorArgs<Source> a) {
+    coded_tensor_kernel(const __grid_constant__ CodedTensorArgs<Source> a) {
   constexpr int kMatrices = Source::kMatrices;
   __shared__ __align__(16) u32 turned[kMatrices][TilePlace::kTile * 32];
   const TilePlace t(blockIdx.x, a.rows, a.columns);
