@@ -61,8 +61,7 @@ class Quantizing {
   }
 
   void add_jobs(const LinearLayer& layer, std::vector<Job>& jobs) const {
-    const bool backward_only = is_head_weight(layer.name) && config_.head == QuantizeConfig::Head::gradients;
-    if (!backward_only)
+    if (!is_head_weight(layer.name) || config_.head == QuantizeConfig::Head::all)
       for (const int i : layer.forward) jobs.push_back({&layer, i, Product::forward});
     for (const int i : layer.data) jobs.push_back({&layer, i, Product::data});
     if (config_.weight_gradients)
@@ -84,7 +83,7 @@ class Quantizing {
 
   // The weight gradient's codes of x are computed where x is, so codes are kept instead of values.
   void code_for_gradient(const LinearLayer& layer, int forward) {
-    const Value x = input_of(forward);
+    const Value x = inputs_.at(forward);
     for (const int i : layer.gradient)
       if (const Node& n = g_.nodes[size_t(i)]; n.ins[1] == x) {
         coded(layer, layer.grouped ? cleared(x, n.ins[2], plain_product(n)->filled, forward) : x, Product::weight,
@@ -123,9 +122,6 @@ class Quantizing {
     const double filled = filled_.contains(x) ? filled_.at(x) : 1;
     return std::llround(filled * double(local_type(g_.mesh, g_.type(x)).elements()));
   }
-
-  // The operand of a product before the rewrite.
-  Value input_of(int node) const { return inputs_.at(node); }
 
   // The codes of a value for a product, inserted before node `at` unless they exist. A weight is cast once in each
   // phase: codes of the forward are not kept for the backward.
@@ -283,7 +279,7 @@ class Quantizing {
   const QuantizeConfig& config_;
   std::map<Key, Coded> made_;
   std::map<Value, Value> amax_;
-  std::map<int, Value> inputs_;     // by product
+  std::map<int, Value> inputs_;     // of products before the rewrite
   std::map<Value, Value> cleared_;  // by rows
   std::map<Value, double> filled_;  // of cleared rows, the average filled fraction
   InsertedNodes inserted_{g_};
