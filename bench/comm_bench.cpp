@@ -1,7 +1,7 @@
 // comm-bench measures transfers between GPUs, one rank each: mpirun -n 2 build/bin/comm-bench. It prints the bus
-// bandwidth of collectives in CUDA graphs, in line and on a lane, as NCCL defines it. Then products and a collective
-// on a lane, with and without overlap, and memory before and after. An argument selects one part: all, bandwidth,
-// overlap, or stall (rank 0 waits for the others in vain). A second one, nccl, keeps symmetric memory out.
+// bandwidth of collectives as NCCL defines it, in line (in CUDA graphs) and on a lane (without). Then products and a
+// collective on a lane, with and without overlap, and memory before and after. An argument selects one part: all,
+// bandwidth, overlap, or stall (rank 0 waits for the others in vain). A second one, nccl, keeps symmetric memory out.
 #include <algorithm>
 #include <cstdlib>
 #include <thread>
@@ -29,28 +29,33 @@ struct Bench {
 
   int n() const { return ranks.size(); }
 
-  // Seconds of one of the `each` operations that `work` enqueues.
-  double time(int each, const std::function<void(cudaStream_t)>& work) {
+  // Seconds of one of the `each` operations that `work` enqueues, in a graph or one by one.
+  double time(int each, bool in_graph, const std::function<void(cudaStream_t)>& work) {
     const cudaStream_t stream = device.stream();
+    const auto enqueue = [&] {
+      for (int i = 0; i < each; ++i) work(stream);
+    };
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t runs = nullptr;
-    check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
-    for (int i = 0; i < each; ++i) work(stream);
-    check_cuda(cudaStreamEndCapture(stream, &graph), "capture");
-    check_cuda(cudaGraphInstantiate(&runs, graph, 0), "capture");
+    if (in_graph) {
+      check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+      enqueue();
+      check_cuda(cudaStreamEndCapture(stream, &graph), "capture");
+      check_cuda(cudaGraphInstantiate(&runs, graph, 0), "capture");
+    }
     std::vector<double> seconds;
     for (int i = 0; i < 7; ++i) {
       const Event before = make_event(cudaEventDefault), after = make_event(cudaEventDefault);
       ranks.barrier();
       check_cuda(cudaEventRecord(before.get(), stream), "time");
-      check_cuda(cudaGraphLaunch(runs, stream), "time");
+      in_graph ? check_cuda(cudaGraphLaunch(runs, stream), "time") : enqueue();
       check_cuda(cudaEventRecord(after.get(), stream), "time");
       check_cuda(cudaStreamSynchronize(stream), "time");
       float ms = 0;
       check_cuda(cudaEventElapsedTime(&ms, before.get(), after.get()), "time");
       if (i > 1) seconds.push_back(double(ms) / 1e3 / each);
     }
-    cudaGraphExecDestroy(runs), cudaGraphDestroy(graph);
+    if (in_graph) cudaGraphExecDestroy(runs), cudaGraphDestroy(graph);
     return median(seconds);
   }
 };
@@ -80,14 +85,14 @@ void bandwidths(Bench& b, int lane, const std::function<void(const char*)>& memo
       if (k != b.ranks.rank())
         sends.push_back({k, x + k * part_bytes, part_bytes}), receives.push_back({k, y + k * part_bytes, part_bytes});
     const auto row = [&](const char* what, double factor, const std::function<void(cudaStream_t)>& work) {
-      const double s = b.time(each, work);
+      const double s = b.time(each, lane == 0, work);
       if (b.ranks.rank() == 0)
         log::say("lane {} {:<15} {:6} KiB  {:8.1f} us  {:6.1f} GB/s", lane, what, bytes / kKiB, s * 1e6,
                  factor * double(bytes) / s / 1e9);
     };
     row("all_reduce", 2 * share, [&](cudaStream_t s) { c.all_reduce(x, y, count, DType::bf16, false, s); });
     row("all_gather", share, [&](cudaStream_t s) { c.all_gather(x, y, part, DType::bf16, s); });
-    row("reduce_scatter", share, [&](cudaStream_t s) { c.reduce_scatter(x, y, part, DType::bf16, s); });
+    row("reduce_scatter", share, [&](cudaStream_t s) { c.reduce_scatter(x, y, y + part_bytes, part, DType::bf16, s); });
     row("all_to_all", share, [&](cudaStream_t s) { p.exchange(sends, receives, s); });
   }
   b.comms.unshare(x);

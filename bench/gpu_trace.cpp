@@ -87,6 +87,9 @@ void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::s
     } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
       const auto* c = reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
       trace().add("copy", c->start, c->end, c->streamId, true);
+    } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY2) {
+      const auto* c = reinterpret_cast<const CUpti_ActivityMemcpyPtoP4*>(record);
+      trace().add("symmetric copy", c->start, c->end, c->streamId, true);
     }
   }
   std::free(buffer);
@@ -206,7 +209,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     return 0;
   }
   if (cuptiActivityRegisterCallbacks(give_buffer, take_buffer) != CUPTI_SUCCESS) return 0;
-  for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY})
+  for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+                                    CUPTI_ACTIVITY_KIND_MEMCPY2})
     if (cuptiActivityEnable(kind) != CUPTI_SUCCESS) fmt::print(stderr, "gpu-trace: CUPTI refuses to note what runs\n");
   std::atexit(report);
   return 1;

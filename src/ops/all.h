@@ -29,6 +29,7 @@
 #include "ops/layer_norm.h"
 #include "ops/multi_update.h"
 #include "ops/normalize.h"
+#include "ops/overlapped_product.h"
 #include "ops/quantize.h"
 #include "ops/quantized_grouped_product.h"
 #include "ops/quotient.h"

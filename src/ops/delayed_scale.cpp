@@ -6,6 +6,15 @@
 
 namespace megalith {
 
+std::vector<Type> SharedAmax::infer(const InferArgs& a) const {
+  check(move.transfer == Transfer::all_reduce_max && move.lane == 0, "[{}] moves by {}: want all_reduce_max, in line",
+        name, name_of(move.transfer));
+  const Type& state = a.ins.at(1);
+  check(state.dtype == DType::f32 && at >= 0 && at < kTensorsOfLayer && local_type(a.mesh, state).elements() > at,
+        "[{}] scale {} of {}", name, at, to_string(state));
+  return move.infer({a.mesh, {a.ins[0]}, {false}});
+}
+
 std::vector<Type> CollectAmax::infer(const InferArgs& a) const {
   const Type& seen = a.ins.at(0);
   check(a.ins.size() == 1 + places.size() && seen.dtype == DType::f32 && seen.ndim() == 1,

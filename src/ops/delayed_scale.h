@@ -1,5 +1,7 @@
 // State of delayed scaling (docs/fp8.md) for x, w and dy of a linear layer: state [1 + slots, 3] f32. Row 0 has the
 // scales, 0 if there is none yet; the other rows have the history of amax, oldest first.
+//   shared_amax    amax [..] f32 that is Max over ranks, state -> the maximum over these ranks. While element `at` of
+//                  the state has a scale, ranks exchange nothing, and the result is undefined.
 //   collect_amax   seen [n] f32, amax... -> seen, in place: seen[places[i]] = max(seen[places[i]], amax i). In a step's
 //                  first micro-batch the previous content of `seen` is ignored.
 //   delayed_scale  state of each layer.., seen over all ranks, scalars [4] f64 (StepScalars) -> the states, in place.
@@ -12,6 +14,16 @@
 namespace megalith {
 
 inline constexpr i64 kTensorsOfLayer = 3;  // x, w, dy
+
+struct SharedAmax {
+  static constexpr std::string_view name = "shared_amax";
+  Relayout move;
+  i64 at = 0;
+  void fields(auto&& v) const { v("move", AnyOp(move).print()), v("at", at); }
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {0, total_bytes(ins.first(1), outs)}; }
+};
 
 struct CollectAmax {
   static constexpr std::string_view name = "collect_amax";

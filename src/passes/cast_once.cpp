@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/relayout_op.h"
+#include "ops/delayed_scale.h"
 #include "ops/quantize.h"
 #include "ops/shard_codes.h"
 #include "passes/pass.h"
@@ -15,7 +16,7 @@ namespace {
 bool prepares_codes(const AnyOp& op) {
   if (const auto* cast = op.get_if<Quantize>()) return !cast->stochastic;
   if (const auto* r = op.get_if<Relayout>()) return r->transfer == Transfer::all_reduce_max && r->lane == 0;
-  return op.get_if<Amax>() || op.get_if<TurnCodes>();
+  return op.get_if<Amax>() || op.get_if<SharedAmax>() || op.get_if<TurnCodes>();
 }
 
 // Whether the value is the same in all micro-batches of a step.

@@ -88,14 +88,15 @@ class Gathering {
     w.scale_invs.push_back(n.outs[1]), w.amaxes.push_back(cast.gives_amax ? n.outs[2] : n.ins[1]);
   }
 
-  // Drops the nodes that brought a weight's amax to all ranks.
-  void drop_readings(const CodedWeight& w) {
-    for (Value v : w.amaxes)
-      while (g_.info(v).node >= 0) {
-        const Node& n = g_.nodes[size_t(g_.info(v).node)];
-        if (!n.op.get_if<Relayout>()) break;
-        drop_[size_t(g_.info(v).node)] = true, v = n.ins[0];
-      }
+  // Drops the nodes that brought a weight's amax to all ranks. What read a rank's own reads that of all ranks.
+  void drop_readings(CodedWeight& w) {
+    for (size_t i = 0; i < w.amaxes.size(); ++i) {
+      const int made_by = g_.info(w.amaxes[i]).node;
+      if (made_by < 0) continue;
+      const Node& n = g_.nodes[size_t(made_by)];
+      if (!n.op.get_if<Relayout>() && !n.op.get_if<SharedAmax>()) continue;
+      drop_[size_t(made_by)] = true, w.amaxes.push_back(n.ins[0]);
+    }
   }
 
   std::vector<size_t> members_of(size_t bucket) const {

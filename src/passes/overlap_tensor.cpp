@@ -64,8 +64,8 @@ class Overlap {
   bool makes_codes_for_weights(const Node& n) const {
     if (n.phase != Phase::backward) return false;
     if (n.op.get_if<CollectAmax>() || n.op.get_if<CollectCounts>()) return true;
-    return (n.op.get_if<Quantize>() || n.op.get_if<Amax>() || n.op.get_if<RotateTokens>() ||
-            n.op.get_if<TurnCodes>()) &&
+    return (n.op.get_if<Quantize>() || n.op.get_if<Amax>() || n.op.get_if<SharedAmax>() ||
+            n.op.get_if<RotateTokens>() || n.op.get_if<TurnCodes>()) &&
            std::ranges::all_of(n.outs, [&](Value v) { return for_weights_[size_t(v.id)]; });
   }
 

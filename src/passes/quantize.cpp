@@ -155,9 +155,13 @@ class Quantizing {
     std::vector<Value> ins = {x};
     const bool gives_amax = coding.scaling == Scaling::kept && knows_amax(x, coding.box);
     const Shape& box = coding.scaling == Scaling::nv ? tensor_box(g_.mesh, g_.type(x)) : coding.box;
-    Value seen = reads_amax(coding.scaling) && !gives_amax ? amax(x, box, at) : Value{};
-    if (seen) ins.push_back(seen);
-    if (coding.scaling == Scaling::kept) ins.push_back(states_.at(&layer));
+    const bool is_kept = coding.scaling == Scaling::kept;
+    Value seen;
+    if (reads_amax(coding.scaling) && !gives_amax) {
+      seen = amax(x, box, at);
+      ins.push_back(is_kept ? shared_amax(seen, states_.at(&layer), i64(t), at) : known_amax(seen, at));
+    }
+    if (is_kept) ins.push_back(states_.at(&layer));
     if (coding.stochastic) ins.push_back(sample_numbers());
     const u64 seed = coding.stochastic ? mix(spec_.seed, hash_name(layer.name + (coding.rotated ? " dw" : " dx"))) : 0;
     Quantize op{coding.format, coding.scaling, coding.box, i64(t), coding.stochastic, seed};
@@ -175,23 +179,38 @@ class Quantizing {
     return grid_of(g_.mesh, g_.type(x), box, true).layout.max.empty();
   }
 
-  // The maximum over all ranks that hold a part of the tensor, which is in one box.
+  // Of what a rank holds of the tensor, which is in one box.
   Value amax(Value x, const Shape& box, int at) {
-    if (const auto it = amax_.find(x); it != amax_.end()) return it->second;
-    return amax_[x] = new_amax(x, box, at);
+    const auto [it, is_first] = amax_.try_emplace(x);
+    if (is_first) it->second = add(Amax{box}, {x}, at).at(0);
+    return it->second;
   }
-  Value new_amax(Value x, const Shape& box, int at) {
-    const Value local = add(Amax{box}, {x}, at).at(0);
-    const AxisSet axes = g_.type(local).layout.max;
-    return axes.empty() ? local : moved(local, axes, kSame, at);
+  // The maximum over all ranks that hold a part of the tensor.
+  Value known_amax(Value amax, int at) {
+    const AxisSet axes = g_.type(amax).layout.max;
+    const auto [it, is_first] = known_amax_.try_emplace({amax, {}});
+    if (is_first) it->second = axes.empty() ? amax : moved(amax, axes, kSame, at);
+    return it->second;
+  }
+  // The same, but ranks exchange it only while the state has no scale for tensor t.
+  Value shared_amax(Value amax, Value state, i64 t, int at) {
+    const auto [it, is_first] = known_amax_.try_emplace({amax, state});
+    if (is_first) {
+      const Relayout move = relayout(amax, g_.type(amax).layout.max, kSame, Order::block);
+      it->second = add(SharedAmax{move, t}, {amax, state}, at).at(0);
+    }
+    return it->second;
   }
 
-  Value moved(Value v, AxisSet axes, megalith::State to, int at, Order order = Order::block) {
+  Relayout relayout(Value v, AxisSet axes, megalith::State to, Order order) const {
     const Type& type = g_.type(v);
     const RelayoutPlan plan = relayout_plan(g_.mesh, type.shape, type.layout, axes, to, order);
     Relayout op{.axes = axes, .from = plan.from, .to = to};
     op.from_order = plan.from_order, op.order = order, op.transfer = plan.transfer;
-    return add(op, {v}, at).at(0);
+    return op;
+  }
+  Value moved(Value v, AxisSet axes, megalith::State to, int at, Order order = Order::block) {
+    return add(relayout(v, axes, to, order), {v}, at).at(0);
   }
 
   // A scale as the grid of gathered codes has it: on all ranks, and cut by the axes of one rank that cut them.
@@ -278,10 +297,11 @@ class Quantizing {
   const QuantizeSpec& spec_;
   const QuantizeConfig& config_;
   std::map<Key, Coded> made_;
-  std::map<Value, Value> amax_;
-  std::map<int, Value> inputs_;     // of products before the rewrite
-  std::map<Value, Value> cleared_;  // by rows
-  std::map<Value, double> filled_;  // of cleared rows, the average filled fraction
+  std::map<Value, Value> amax_;                          // a rank's own, by tensor
+  std::map<std::pair<Value, Value>, Value> known_amax_;  // over ranks, by a rank's own and the scales' state
+  std::map<int, Value> inputs_;                          // of products before the rewrite
+  std::map<Value, Value> cleared_;                       // by rows
+  std::map<Value, double> filled_;                       // of cleared rows, the average filled fraction
   InsertedNodes inserted_{g_};
   std::map<const LinearLayer*, Value> states_;   // leaves of delayed scaling
   std::map<const LinearLayer*, int> slots_;      // slot of x; the slots of w and dy follow

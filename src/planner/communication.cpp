@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "graph/relayout_op.h"
+#include "ops/delayed_scale.h"
+#include "ops/overlapped_product.h"
 
 namespace megalith {
 
@@ -16,10 +17,13 @@ std::vector<Sent> sent_a_step(const PlannedStep& step, i64 micro_batches) {
   };
   for (const Program& p : plan.programs)
     for (const Instruction& in : p.instructions) {
-      const auto* op = in.op.get_if<Relayout>();
+      const auto* op = in.op.get_if<SharedAmax>() ? nullptr : relayout_of(in.op);
       const double times = runs_a_step(plan, p.name, in, micro_batches);
       if (!op || is_local(op->transfer) || plan.mesh.n(op->axes) == 1 || times == 0) continue;
-      const i64 larger = std::max(p.buffers[size_t(in.ins[0])].bytes, p.buffers[size_t(in.outs[0])].bytes);
+      const bool is_product = in.op.get_if<OverlappedProduct>() != nullptr;
+      const int from = is_product && op->transfer == Transfer::reduce_scatter ? in.outs[1] : in.ins[0];
+      const int to = is_product && op->transfer == Transfer::all_gather ? in.outs[1] : in.outs[0];
+      const i64 larger = std::max(p.buffers[size_t(from)].bytes, p.buffers[size_t(to)].bytes);
       const AxisSet axes = plan.mesh.used(op->axes);
       add(to_string(axes, plan.mesh.used()), wire_bytes(op->transfer, double(larger), plan.mesh.n(axes)), times);
     }

@@ -43,7 +43,7 @@ struct ParallelConfig {
   bool account_for_embedding_in_pipeline_split = false;  // as a layer
   bool account_for_loss_in_pipeline_split = false;
   bool use_distributed_optimizer = false;  // optimizer state cut over the data-parallel ranks
-  bool tp_comm_overlap = false;            // transfers of the backward overlap with its products
+  bool tp_comm_overlap = false;            // transfers overlap with products
   bool moe_shared_expert_overlap = false;  // dispatch and combine overlap with the shared expert
   bool overlap_grad_reduce = false;        // with the backward
   bool overlap_param_gather = false;       // with the next forward

@@ -226,6 +226,8 @@ void StepPlanner::rewrite_training(const TrainedPiece& built) {
   if (spec_.offload.on) offload(g, of, built.piece.suffix);
   if (casts_once_) run(g, of, {{"cast-once", cast_once}});
   fuse_casts_of(g, of);
+  if (spec_.traffic.overlap_tensor)
+    run(g, of, {{"overlap-products", [](Graph& graph) { return overlap_products(graph); }}});
   if (gathers_ahead()) run(g, of, {{"gather-ahead", gather_ahead}});  // when no other pass moves readers
 }
 

@@ -24,12 +24,16 @@ class HostComm final : public cuda::Comm {
  public:
   HostComm(Ranks& ranks, const cuda::CommunicatorGroup& group) : ranks_(ranks), group_(group) {}
 
+  using Comm::all_gather, Comm::reduce_scatter;
+  int members() const override { return n(); }
+  int me() const override { return group_.find(ranks_.rank()); }
   void all_gather(const std::byte* mine, std::byte* all, i64 count, DType dtype, cudaStream_t stream) override {
     const i64 part = count * size_of(dtype);
     const auto parts = trade(std::vector<Bytes>(size_t(n()), from_gpu(mine, part, stream)));
     for (int k = 0; k < n(); ++k) to_gpu(parts[k], all + k * part);
   }
-  void reduce_scatter(const std::byte* all, std::byte* mine, i64 count, DType dtype, cudaStream_t stream) override {
+  void reduce_scatter(const std::byte* all, std::byte* mine, std::byte* /*room*/, i64 count, DType dtype,
+                      cudaStream_t stream) override {
     const i64 part = count * size_of(dtype);
     std::vector<Bytes> parts;
     for (int k = 0; k < n(); ++k) parts.push_back(from_gpu(all + k * part, part, stream));

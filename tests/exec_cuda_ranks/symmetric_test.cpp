@@ -18,8 +18,13 @@ using namespace harness;
 // Fails where symmetric memory should have been used.
 struct NoComms final : cuda::Comms {
   struct None final : cuda::Comm {
+    using Comm::all_gather, Comm::reduce_scatter;
+    int members() const override { return 0; }
+    int me() const override { return 0; }
     void all_gather(const std::byte*, std::byte*, i64, DType, cudaStream_t) override { fail("another all_gather"); }
-    void reduce_scatter(const std::byte*, std::byte*, i64, DType, cudaStream_t) override { fail("another sum"); }
+    void reduce_scatter(const std::byte*, std::byte*, std::byte*, i64, DType, cudaStream_t) override {
+      fail("another sum");
+    }
     void all_reduce(const std::byte*, std::byte*, i64, DType, bool, cudaStream_t) override { fail("another sum"); }
     void exchange(std::span<const cuda::Message>, std::span<const cuda::Message>, cudaStream_t) override {}
   } none;
@@ -130,7 +135,7 @@ void expect_collectives(DType dtype, int n, int lane) {
             << "all_gather of " << part << " by rank " << me << " of " << n;
       }
       ranks.barrier();
-      m.comm().reduce_scatter(m.in(), m.out(), part, dtype, stream);
+      m.comm().reduce_scatter(m.in(), m.out(), m.out() + part * i64(sizeof(T)), part, dtype, stream);
       EXPECT_EQ(different<T>(m.get(m.out(), part), [&](i64 i) { return sum<T>(n, me * part + i, false); }), 0)
           << "reduce_scatter of " << part << " by rank " << me << " of " << n;
       for (const bool largest : {false, true})
@@ -167,6 +172,60 @@ TEST_F(Symmetric, GeneralKernelsEqualTheDefinitionToo) {
   expect_collectives<i32>(DType::i32, 2, 0);
 }
 
+// The work copies each part that arrives, and makes each part that is sent. Ranks with their own GPUs use copy engines.
+TEST_F(Symmetric, WorkBesideATransferHasItsPart) {
+  for (const int n : {2, 4, 8})
+    run_ranks(n, [&](Ranks& ranks) {
+      Member<float> m(ranks, 4);
+      cuda::Lane lane;
+      const int me = ranks.rank();
+      const i64 part = (i64{1} << 18) * (n < 8 ? 2 : 1), bytes = part * 4, all = part * n;  // 1 MiB and more
+      const cudaStream_t stream = m.device.stream();
+      const std::vector<float> mine = values<float>(me, all);
+      const cuda::DeviceMemory other = cuda::try_device_memory(all * 4), zeros = cuda::try_device_memory(bytes);
+      m.put(zeros.get(), std::vector<float>(size_t(part)));
+      const auto copy = [&](std::byte* to, const std::byte* from) {
+        cuda::symmetric_add({.members = 2}, {from, zeros.get()}, to, part, DType::f32, stream);
+      };
+      ranks.barrier();  // memory is taken before a rank waits for another
+      for (int round = 0; round < 3; ++round) {
+        m.put(m.in(), mine);
+        ranks.barrier();
+        const auto take = [&](int k) {
+          copy(other.get() + k * bytes, k == me ? m.in() + me * bytes : m.out() + k * bytes);
+        };
+        m.comm().all_gather(m.in() + me * bytes, m.out(), part, DType::f32, {lane, stream, take});
+        for (const std::byte* got : {other.get(), m.out()})
+          EXPECT_EQ(different<float>(m.get(got, all), [&](i64 i) { return value(int(i / part), i); }), 0)
+              << "all_gather by rank " << me << " of " << n;
+        m.put(other.get(), mine), m.put(m.in(), std::vector<float>(size_t(all), 1e9f));
+        ranks.barrier();
+        const auto make = [&](int k) { copy(m.in() + k * bytes, other.get() + k * bytes); };
+        m.comm().reduce_scatter(m.in(), m.out(), m.out() + bytes, part, DType::f32, {lane, stream, make});
+        EXPECT_EQ(different<float>(m.get(m.out(), part), [&](i64 i) { return sum<float>(n, me * part + i, false); }), 0)
+            << "reduce_scatter by rank " << me << " of " << n;
+        ranks.barrier();
+      }
+    });
+}
+
+TEST_F(Symmetric, AMaximumIsLeftOutUnlessANumberIsZero) {
+  run_ranks(2, [](Ranks& ranks) {
+    Member<float> m(ranks, 0);
+    const auto largest = [&](float number) {
+      m.put(m.in(), {float(ranks.rank()), 5}), m.put(m.in() + 64, {number}), m.put(m.out(), {-1});
+      m.comm().all_reduce_max_unless(reinterpret_cast<const float*>(m.in() + 64), m.in(), m.out(), 1,
+                                     m.device.stream());
+      return m.get(m.out(), 1)[0];
+    };
+    ranks.barrier();
+    if (ranks.rank() == 0) EXPECT_EQ(largest(2), -1);  // alone, so it would wait for ever
+    ranks.barrier();
+    EXPECT_EQ(largest(0), 1);
+    ranks.barrier();
+  });
+}
+
 // A few elements have no alignment: amax, counts, norms.
 TEST_F(Symmetric, SmallSumsOfAnyPlace) {
   run_ranks(2, [](Ranks& ranks) {
@@ -201,19 +260,20 @@ TEST_F(Symmetric, NanIsTheLargest) {
 
 // Many transfers in a row, of changing sizes: a block that did not wait would read what is not yet written.
 TEST_F(Symmetric, TransfersInARowWaitForEachOther) {
-  run_ranks(2, [](Ranks& ranks) {
-    Member<float> m(ranks, 0);
-    constexpr i64 kCount = 1 << 20;
-    m.put(m.in(), std::vector<float>(kCount, 1));
-    ranks.barrier();
-    for (int k = 0; k < 10; ++k) {
-      m.comm().all_reduce(m.in(), m.in(), kCount, DType::f32, false, m.device.stream());
-      m.comm().all_reduce(m.in(), m.in(), 8, DType::f32, true, m.device.stream());
-      m.comm().reduce_scatter(m.in(), m.out(), kCount / 2, DType::f32, m.device.stream());
-      m.comm().all_gather(m.out(), m.in(), kCount / 2, DType::f32, m.device.stream());
-    }
-    EXPECT_EQ(different<float>(m.get(m.in(), kCount), [](i64) { return 0x1p20f; }), 0);
-  });
+  for (const int lane : {0, 1})
+    run_ranks(2, [&](Ranks& ranks) {
+      Member<float> m(ranks, lane);
+      constexpr i64 kCount = 1 << 20;
+      m.put(m.in(), std::vector<float>(kCount, 1));
+      ranks.barrier();
+      for (int k = 0; k < 10; ++k) {
+        m.comm().all_reduce(m.in(), m.in(), kCount, DType::f32, false, m.device.stream());
+        m.comm().all_reduce(m.in(), m.in(), 8, DType::f32, true, m.device.stream());
+        m.comm().reduce_scatter(m.in(), m.out(), nullptr, kCount / 2, DType::f32, m.device.stream());
+        m.comm().all_gather(m.out(), m.in(), kCount / 2, DType::f32, m.device.stream());
+      }
+      EXPECT_EQ(different<float>(m.get(m.in(), kCount), [](i64) { return 0x1p20f; }), 0);
+    });
 }
 
 // Where buffers have other offsets on another rank, the other implementation moves the data.
@@ -230,18 +290,19 @@ TEST_F(Symmetric, OtherLayoutsAreNotShared) {
 
 // A rank whose partner never comes stops waiting when the watch aborts it.
 TEST_F(Symmetric, AbortEndsTheWait) {
-  run_ranks(2, [](Ranks& ranks) {
-    Member<float> m(ranks, 0);
-    ranks.barrier();
-    if (ranks.rank() == 0) {
-      m.comm().all_reduce(m.in(), m.out(), 1 << 20, DType::f32, false, m.device.stream());
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      EXPECT_EQ(cudaStreamQuery(m.device.stream()), cudaErrorNotReady);
-      m.comms.abort();
-      EXPECT_EQ(cudaStreamSynchronize(m.device.stream()), cudaSuccess);
-    }
-    ranks.barrier();
-  });
+  for (const int lane : {0, 1})
+    run_ranks(2, [&](Ranks& ranks) {
+      Member<float> m(ranks, lane);
+      ranks.barrier();
+      if (ranks.rank() == 0) {
+        m.comm().all_gather(m.in(), m.out(), 1 << 20, DType::f32, m.device.stream());
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        EXPECT_EQ(cudaStreamQuery(m.device.stream()), cudaErrorNotReady);
+        m.comms.abort();
+        EXPECT_EQ(cudaStreamSynchronize(m.device.stream()), cudaSuccess);
+      }
+      ranks.barrier();
+    });
 }
 
 }  // namespace megalith

@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include "ops/delayed_scale.h"
 #include "tests/harness/move.h"
 
 namespace megalith::harness {
@@ -24,6 +25,8 @@ void RankSet::run(const std::string& name, bool first) {
     if (fault_ && fault_(*this, program, instructions[i])) continue;
     if (const auto* op = instructions[i].op.get_if<Relayout>())
       relayout(program, instructions[i], *op);
+    else if (const auto* amax = instructions[i].op.get_if<SharedAmax>())
+      relayout(program, instructions[i], amax->move);  // without a scale, and no harm with one
     else if (!instructions[i].op.get_if<Wait>())  // lanes do their work immediately here
       for (auto& rank : ranks_) rank->run_instruction(program, int(i), first);
   }

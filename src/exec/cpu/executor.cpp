@@ -5,13 +5,13 @@
 #include <chrono>
 #include <utility>
 
-#include "graph/relayout_op.h"
+#include "ops/overlapped_product.h"
 #include "plan/data_reduction.h"
 
 namespace megalith::cpu {
 
 static bool is_with_others(const Mesh& mesh, const AnyOp& op) {
-  const auto* r = op.get_if<Relayout>();
+  const auto* r = relayout_of(op);
   return op.get_if<Wait>() || (r && !is_local(r->transfer) && mesh.n(r->axes) > 1);
 }
 

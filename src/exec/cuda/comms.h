@@ -1,11 +1,13 @@
 // Moves data between GPUs, one for each rank. Each group has a communicator. The implementation is NCCL (nccl/). A
 // build without NCCL has an error instead (no_nccl/).
 #pragma once
+#include <functional>
 #include <memory>
 #include <span>
 
 #include "exec/cuda/communicator_groups.h"
 #include "exec/cuda/device.h"
+#include "exec/cuda/streams.h"
 
 namespace megalith::cuda {
 
@@ -15,18 +17,41 @@ struct Message {
   i64 bytes;
 };
 
+// Work beside a collective, which is on `lane`. make(k) enqueues on `stream` the work on member k's part: it reads the
+// part that a gather brings, or writes the part that a sum takes. Called once for each member, this one included.
+struct Beside {
+  Lane& lane;
+  cudaStream_t stream;
+  std::function<void(int member)> make;
+};
+
 // All members make the same calls in the same order. A call enqueues on the stream and returns; it can be captured into
 // a graph.
 class Comm {
  public:
   virtual ~Comm() = default;
+  virtual int members() const = 0;
+  virtual int me() const = 0;  // this rank's index in the group
   // Gathers `count` elements of each member, in the members' order.
   virtual void all_gather(const std::byte* mine, std::byte* all, i64 count, DType dtype, cudaStream_t stream) = 0;
-  // Sums the members' arrays, `count` elements for each member, and gives each member its part of the sum.
-  virtual void reduce_scatter(const std::byte* all, std::byte* mine, i64 count, DType dtype, cudaStream_t stream) = 0;
+  // Sums the members' arrays, `count` elements for each member, and gives each member its part of the sum. `room`: for
+  // the parts of all members but two. Null: there is none.
+  virtual void reduce_scatter(const std::byte* all, std::byte* mine, std::byte* room, i64 count, DType dtype,
+                              cudaStream_t stream) = 0;
   // The sum, or the maximum, of the members' elements; `to` may be `from`. All members get the same bits.
   virtual void all_reduce(const std::byte* from, std::byte* to, i64 count, DType dtype, bool largest,
                           cudaStream_t stream) = 0;
+  // The maximum of f32 elements. If *unless, which all members have, is not 0, then `to` is undefined: no member waits
+  // for another where the implementation can decide this on the GPU.
+  virtual void all_reduce_max_unless(const float* /*unless*/, const std::byte* from, std::byte* to, i64 count,
+                                     cudaStream_t stream) {
+    all_reduce(from, to, count, DType::f32, true, stream);
+  }
+  // The same as all_gather and reduce_scatter, for a group's communicator of a lane, with work beside them. Not for
+  // graphs. Afterwards `stream` waits for the whole.
+  virtual void all_gather(const std::byte* mine, std::byte* all, i64 count, DType dtype, const Beside& work);
+  virtual void reduce_scatter(const std::byte* all, std::byte* mine, std::byte* room, i64 count, DType dtype,
+                              const Beside& work);
   // Each pair of members exchanges at most one message each way. Sender and receiver give the same size.
   virtual void exchange(std::span<const Message> sends, std::span<const Message> receives, cudaStream_t stream) = 0;
 };

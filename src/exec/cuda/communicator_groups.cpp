@@ -6,6 +6,8 @@
 #include <set>
 #include <sstream>
 
+#include "ops/overlapped_product.h"
+
 namespace megalith::cuda {
 
 int CommunicatorGroup::find(int rank) const {
@@ -33,7 +35,7 @@ std::vector<CommunicatorGroup> communicator_groups_of(const Plan& plan, const Co
   std::set<CommunicatorGroup> out;
   for (const Program& p : plan.programs)
     for (const Instruction& in : p.instructions)
-      if (const auto* op = in.op.get_if<Relayout>())
+      if (const auto* op = relayout_of(in.op))
         if (auto c = communicator_group_of(*op, plan.mesh, coord)) out.insert(std::move(*c));
   return {out.begin(), out.end()};
 }

@@ -8,6 +8,7 @@
 #include "comm/on_all_ranks.h"
 #include "exec/cuda/products/gemm_choices.h"
 #include "exec/cuda/symmetric/layout.h"
+#include "ops/overlapped_product.h"
 #include "plan/data_reduction.h"
 #include "plan/first_update.h"
 
@@ -71,9 +72,10 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
         s.kernel.workspace, in.workspace_bytes);
   s.lane = in.op.lane(), s.reduces = is_data_reduction(plan_.mesh, in.op);
   if (s.lane) s.done = make_event(), lanes_[s.lane];
-  if (const auto* op = in.op.get_if<Relayout>()) {
+  if (const auto* both = in.op.get_if<OverlappedProduct>()) s.beside = &lanes_[both->move.lane];
+  if (const auto* op = relayout_of(in.op)) {
     const auto group = communicator_group_of(*op, plan_.mesh, coord_);
-    if (group && peers_) s.transfer = peers_->watch.add(describe(*op, plan_.mesh, *group, to_string(in.origin)));
+    if (group && peers_ && !in.op.get_if<SharedAmax>()) s.transfer = peers_->watch.add(describe(*op, plan_.mesh, *group, to_string(in.origin)));
   }
   return s;
 }
@@ -128,11 +130,11 @@ void Executor::run_kernel(const Step& s, bool first, int slot, cudaStream_t stre
     return at;
   };
   const auto ins = placed(s.ins, s.in_strides), outs = placed(s.outs, s.out_strides);
-  OwnTime* time = own_clock_ && !s.lane ? own_clock_->time() : nullptr;
+  OwnTime* time = own_clock_ && !s.lane && !s.beside ? own_clock_->time() : nullptr;
   const bool is_timed = reductions_ && s.reduces && !s.lane;
   if (is_timed) reductions_->begin(stream);
   if (s.transfer) peers_->watch.begin(s.transfer, stream, time);
-  s.kernel.run({ins, outs, s.workspace, first, stream});
+  s.kernel.run({ins, outs, s.workspace, first, stream, s.beside});
   if (s.transfer) peers_->watch.end(s.transfer, stream, time);
   if (is_timed) reductions_->end(stream);
 }
@@ -193,12 +195,13 @@ cudaGraphExec_t Executor::capture(int program, Stretch steps, bool first, int sl
   return made;
 }
 
-// Nodes that start or end a lane's work are between graphs. If a transfer were a branch of a graph, the driver would
-// choose its hardware queue. It could run before or after unrelated work. Gathers that started as branches overlapped
-// with nothing. If such a gather preceded a transfer that waits for another rank, ranks could deadlock.
+// Nodes that start or end a lane's work, or have one of their own, are between graphs. If a transfer were a branch of a
+// graph, the driver would choose its hardware queue. It could run before or after unrelated work. Gathers that started
+// as branches overlapped with nothing. If such a gather preceded a transfer that waits for another rank, ranks could
+// deadlock.
 void Executor::walk(int program, bool first, const EachStretch& in_graph, const EachStep& between) {
   const std::vector<Step>& steps = programs_[size_t(program)].steps;
-  const auto cuts = [&](const Step& s) { return (s.lane || s.begun_by) && (first || !s.first_only); };
+  const auto cuts = [&](const Step& s) { return (s.lane || s.begun_by || s.beside) && (first || !s.first_only); };
   for (size_t begin = 0; begin < steps.size();) {
     if (cuts(steps[begin])) {
       between(begin++);

@@ -84,6 +84,7 @@ class Executor {
     Kernel kernel;
     int transfer = 0;           // number in the watch; 0: none
     int lane = 0;               // 0: in line
+    Lane* beside = nullptr;     // on which the op overlaps a transfer with its own work
     Event done = {};            // when a lane's work is done
     InstructionPlace begun_by;  // for a Wait: the step that it ends
     bool reduces = false;       // over data- and context-parallel ranks

@@ -11,6 +11,7 @@
 namespace megalith::cuda {
 
 class Comms;
+class Lane;
 
 struct KernelContext : LocalNode {
   KernelContext(const Mesh& mesh, const Coord& coord, std::vector<Type> ins, std::vector<Type> outs, Device& device,
@@ -30,6 +31,7 @@ struct Args {
   std::byte* workspace = nullptr;        // device memory, 256-byte aligned, Kernel::workspace bytes, contents undefined
   bool first_micro_batch = false;        // of a step: accumulators with `starts` are overwritten
   cudaStream_t stream = nullptr;
+  Lane* lane = nullptr;  // of an op that overlaps a transfer with its own work
 
   template <class T>
   const T* in(int i) const {

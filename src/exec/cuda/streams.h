@@ -35,10 +35,15 @@ class Lane {
     check_cuda(cudaEventRecord(fork_.get(), other), "starting a lane");
     check_cuda(cudaStreamWaitEvent(stream_, fork_.get()), "starting a lane");
   }
+  // Work enqueued on `other` from now on waits for the work on this lane so far.
+  void join(cudaStream_t other) {
+    check_cuda(cudaEventRecord(join_.get(), stream_), "joining a lane");
+    check_cuda(cudaStreamWaitEvent(other, join_.get()), "joining a lane");
+  }
 
  private:
   cudaStream_t stream_ = nullptr;
-  Event fork_ = make_event();
+  Event fork_ = make_event(), join_ = make_event();
 };
 
 }  // namespace megalith::cuda

@@ -12,6 +12,7 @@
 #include "exec/cuda_needs/grouped_fits.h"
 #include "exec/cuda_needs/kernel_shapes.h"
 #include "exec/cuda_needs/parts_product.h"
+#include "exec/cuda_needs/product_pieces.h"
 #include "exec/cuda_needs/relayout_boxes.h"
 #include "exec/cuda_needs/router_room.h"
 #include "exec/cuda_needs/squares.h"
@@ -188,6 +189,15 @@ i64 bytes(const Sinkhorn&, const Asked& a) {
 }
 
 i64 bytes(const Relayout& op, const Asked& a) { return RelayoutBoxes(op, a.node).workspace; }
+
+i64 bytes(const OverlappedProduct& op, const Asked& a) {
+  const ProductPieces p(op, a.node);
+  if (p.possible()) return after_piece(needed_workspace(p.product, p.piece_of(a.node), a.library)) + p.boxes.workspace;
+  const auto separate = [&](size_t k) {
+    return needed_workspace(p.separate[k].op, p.node_of(k, a.node), a.library);
+  };
+  return std::max(separate(0), separate(1));
+}
 
 i64 bytes(const SumSquares& op, const Asked& a) {
   const i64 partials =

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "exec/cuda_needs/symmetric_needs.h"
+#include "mesh/groups.h"
+
 namespace megalith::cuda {
 
 // Whether the members' parts, in their memory order, are consecutive in the whole.
@@ -32,7 +35,10 @@ RelayoutBoxes::RelayoutBoxes(const Relayout& op, const LocalNode& node) {
     workspace = direct ? 0 : out_bytes;
   } else if (op.transfer == Transfer::reduce_scatter) {
     direct = in_order(outgoing, out_bytes, &Box::from, size);
-    workspace = direct ? 0 : in_bytes;
+    workspace = direct ? 0 : packed_bytes(in_bytes);
+    // Of gradients many may be under way at once, and their rooms would take too much memory.
+    if (op.lane && groups::tensor.has(op.axes) && members.size() > 2 && may_be_symmetric(members.size()))
+      room = workspace, workspace += (i64(members.size()) - 2) * out_bytes;
   } else if (op.transfer == Transfer::all_to_all) {
     workspace = packed_bytes(in_bytes) + packed_bytes(out_bytes) + 2 * packed_bytes(1) * i64(members.size());
   }

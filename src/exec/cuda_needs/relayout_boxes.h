@@ -16,9 +16,15 @@ struct RelayoutBoxes {
   i64 in_bytes = 0, out_bytes = 0;
   bool direct = false;  // for gathers and scatters: the whole is the concatenation of the parts
   i64 workspace = 0;    // bytes
+  // Its part for what the other members send for a sum on a lane (exec/cuda/comms.h): the offset. -1: there is none.
+  i64 room = -1;
 
   RelayoutBoxes(const Relayout& op, const LocalNode& node);
 };
+
+inline std::byte* room_in(std::byte* workspace, const RelayoutBoxes& boxes) {
+  return boxes.room < 0 ? nullptr : workspace + boxes.room;
+}
 
 // Size of a packed message: a multiple of whole words.
 constexpr i64 packed_bytes(i64 bytes) { return (bytes + 15) / 16 * 16; }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/relayout_op.h"
+#include "exec/sim/overlapped_time.h"
 #include "ops/host_copy.h"
 #include "ops/state_window.h"
 
@@ -233,6 +233,9 @@ static std::string_view measured_kind(Transfer t) {
 }
 
 Took FactsClock::seconds(const Plan& plan, const Program& program, const Instruction& in) const {
+  if (const auto* both = in.op.get_if<OverlappedProduct>())
+    return overlapped_time(*both, in, plan.mesh.n(both->move.axes),
+                           [&](const Instruction& one) { return seconds(plan, program, one); });
   Took t;
   if (in.op.get_if<Wait>()) return t;
   if (in.op.get_if<FetchState>() || in.op.get_if<StoreState>() || in.op.get_if<HostFetch>() ||

@@ -8,7 +8,7 @@
 #include "exec/cuda_needs/symmetric_needs.h"
 #include "exec/sim/paper_interpreter.h"
 #include "exec/sim/paper_libraries.h"
-#include "graph/relayout_op.h"
+#include "ops/overlapped_product.h"
 #include "plan/unverified.h"
 
 namespace megalith::sim {
@@ -38,7 +38,7 @@ CommunicatorNeeds communicator_needs(const Plan& plan, const Coord& coord, const
   std::set<std::tuple<bool, bool, int, std::vector<int>>> communicators;
   for (const Program& p : plan.programs)
     for (const Instruction& in : p.instructions)
-      if (const auto* op = in.op.get_if<Relayout>(); op && !is_local(op->transfer)) {
+      if (const auto* op = relayout_of(in.op); op && !is_local(op->transfer)) {
         const bool pairs = op->transfer == Transfer::all_to_all || op->transfer == Transfer::rotate;
         const bool stages = plan.mesh.n(op->axes & groups::pipeline) > 1;
         if (auto ranks = op->group(plan.mesh, coord); ranks.size() > 1)

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "exec/sim/overlap.h"
-#include "graph/relayout_op.h"
+#include "exec/sim/overlapped_time.h"
 #include "ops/host_copy.h"
 #include "ops/state_window.h"
 
@@ -19,6 +19,9 @@ static bool over_the_bus(const AnyOp& op) {
 }
 
 Took RatesClock::seconds(const Plan& plan, const Program& p, const Instruction& in) const {
+  if (const auto* both = in.op.get_if<OverlappedProduct>())
+    return overlapped_time(*both, in, plan.mesh.n(both->move.axes),
+                           [&](const Instruction& one) { return seconds(plan, p, one); });
   double largest = 0;
   for (const auto* side : {&in.ins, &in.outs})
     for (int b : *side) largest = std::max(largest, double(p.buffers[size_t(b)].bytes));

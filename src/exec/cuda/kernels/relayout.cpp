@@ -151,7 +151,8 @@ class Mover {
                      : comm_->all_gather(a.ins[0], to, boxes_.in_bytes / size_, dtype_, a.stream);
       case Transfer::reduce_scatter:
         return alone ? copy_all(from, a.outs[0], boxes_.out_bytes, a.stream)
-                     : comm_->reduce_scatter(from, a.outs[0], boxes_.out_bytes / size_, dtype_, a.stream);
+                     : comm_->reduce_scatter(from, a.outs[0], room_in(a.workspace, boxes_), boxes_.out_bytes / size_,
+                                             dtype_, a.stream);
       case Transfer::all_to_all:
       case Transfer::rotate:
         return alone ? void() : comm_->exchange(placed(sends_, a), placed(receives_, a), a.stream);

@@ -56,11 +56,11 @@ ncclDataType_t type_of(DType t) {
 class NcclComm final : public Comm {
  public:
   NcclComm(const CommunicatorGroup& c, const ncclUniqueId& id, int rank)
-      : who_(c.text()), members_(int(c.ranks.size())) {
+      : who_(c.text()), members_(int(c.ranks.size())), me_(c.find(rank)) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.maxCTAs = c.kind == CommunicatorGroup::link ? kLinkBlocks : c.lane ? kLaneBlocks : kLineBlocks;
     if (config.maxCTAs == kLineBlocks) config.minCTAs = kLineBlocks;
-    check(ncclCommInitRankConfig(&it_, members_, id, c.find(rank), &config), "connecting");
+    check(ncclCommInitRankConfig(&it_, members_, id, me_, &config), "connecting");
   }
   void destroy() { ncclCommDestroy(it_); }
   void abort() { ncclCommAbort(it_); }
@@ -71,10 +71,14 @@ class NcclComm final : public Comm {
     return fmt::format("{}: NCCL error {}: {}", who_, int(status), ncclGetErrorString(status));
   }
 
+  using Comm::all_gather, Comm::reduce_scatter;
+  int members() const override { return members_; }
+  int me() const override { return me_; }
   void all_gather(const std::byte* mine, std::byte* all, i64 count, DType dtype, cudaStream_t stream) override {
     check(ncclAllGather(mine, all, size_t(count * size_of(dtype)), ncclUint8, it_, stream), "all_gather");
   }
-  void reduce_scatter(const std::byte* all, std::byte* mine, i64 count, DType dtype, cudaStream_t stream) override {
+  void reduce_scatter(const std::byte* all, std::byte* mine, std::byte* /*room*/, i64 count, DType dtype,
+                      cudaStream_t stream) override {
     check(ncclReduceScatter(all, mine, size_t(count), type_of(dtype), ncclSum, it_, stream), "reduce_scatter");
   }
   void all_reduce(const std::byte* from, std::byte* to, i64 count, DType dtype, bool largest,
@@ -97,7 +101,7 @@ class NcclComm final : public Comm {
     if (kind == CommunicatorGroup::collective || kind == CommunicatorGroup::between_stages) {
       all_reduce(scratch, scratch, kScratch / 4, DType::f32, false, stream);
       all_gather(scratch + me * kScratch, scratch, kScratch / 4, DType::f32, stream);
-      reduce_scatter(scratch, scratch + me * kScratch, kScratch / 4, DType::f32, stream);
+      reduce_scatter(scratch, scratch + me * kScratch, nullptr, kScratch / 4, DType::f32, stream);
       return;
     }
     std::vector<Message> sends, receives;
@@ -112,7 +116,7 @@ class NcclComm final : public Comm {
  private:
   void check(ncclResult_t status, const char* what) { check_nccl(status, what, who_); }
   std::string who_;
-  int members_;
+  int members_, me_;
   ncclComm_t it_ = nullptr;
 };
 

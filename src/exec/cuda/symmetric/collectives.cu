@@ -23,20 +23,19 @@ void by_type(DType dtype, F&& f) {
   dispatch(dtype, std::forward<F>(f));
 }
 
-bool has_words(const SymmetricGroup& g, const void* a, const void* b, i64 bytes) {
+bool moves_words(const SymmetricGroup& g, const void* a, const void* b, i64 bytes) {
   const bool members = g.members == 2 || g.members == 4 || g.members == 8;
   return members && (reinterpret_cast<u64>(a) | reinterpret_cast<u64>(b) | u64(bytes)) % 16 == 0;
 }
-bool has_words(const SymmetricGroup& g, const void* a, const void* b, i64 bytes, DType dtype) {
-  const bool type = dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
-  return type && has_words(g, a, b, bytes);
-}
+
+int small_blocks(i64 count) { return int(std::max<i64>(1, (count + kThreads - 1) / kThreads)); }
 
 template <class T, int N>
 void load_words() {
   cudaFuncAttributes ignored;
   cudaFuncGetAttributes(&ignored, gather<N>);
   cudaFuncGetAttributes(&ignored, reduce_scatter<T, N>);
+  cudaFuncGetAttributes(&ignored, add<T, N>);
   cudaFuncGetAttributes(&ignored, all_reduce<T, N, false>);
   cudaFuncGetAttributes(&ignored, all_reduce<T, N, true>);
 }
@@ -52,6 +51,11 @@ void load_elements() {
 
 }  // namespace
 
+bool has_words(const SymmetricGroup& g, const void* a, const void* b, i64 bytes, DType dtype) {
+  const bool type = dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
+  return type && moves_words(g, a, b, bytes);
+}
+
 void load_symmetric_kernels() {
   for (const DType t : {DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32})
     by_type(t, []<class T>() { load_elements<T>(); });
@@ -65,7 +69,7 @@ void load_symmetric_kernels() {
 
 void symmetric_gather(const SymmetricGroup& g, const std::byte* mine, const SymmetricBuffer& all, i64 part,
                       cudaStream_t stream) {
-  if (has_words(g, mine, all.on[g.me], part)) {
+  if (moves_words(g, mine, all.on[g.me], part)) {
     by_members(g.members, [&]<int N>() {
       gather<N><<<blocks_of(g, part / 16, kUnroll), kThreads, 0, stream>>>(g, reinterpret_cast<const uint4*>(mine), all,
                                                                            part / 16);
@@ -94,14 +98,26 @@ void symmetric_reduce_scatter(const SymmetricGroup& g, const SymmetricBuffer& al
   check_launch("[relayout] reduce_scatter");
 }
 
+void symmetric_add(const SymmetricGroup& g, const std::byte* const (&terms)[kMostMembers], std::byte* mine, i64 part,
+                   DType dtype, cudaStream_t stream) {
+  const i64 words = part * size_of(dtype) / 16;
+  dispatch_activation(dtype, [&]<class T>() {
+    by_members(g.members, [&]<int N>() {
+      Terms<N> from;
+      for (int k = 0; k < N; ++k) from.of[k] = reinterpret_cast<const uint4*>(terms[k]);
+      add<T, N><<<blocks_for(words, kSumUnroll<N>), kThreads, 0, stream>>>(from, reinterpret_cast<uint4*>(mine), words);
+    });
+  });
+  check_launch("[relayout] reduce_scatter");
+}
+
 void symmetric_all_reduce(const SymmetricGroup& g, const SymmetricBuffer& from, const SymmetricBuffer& to, i64 count,
                           DType dtype, bool largest, cudaStream_t stream) {
   const i64 bytes = count * size_of(dtype);
-  if (count <= kSmall) {
+  if (count <= kSmallReduction) {
     by_type(dtype, [&]<class T>() {
       const auto kernel = largest ? small_all_reduce<T, true> : small_all_reduce<T, false>;
-      kernel<<<int(std::max<i64>(1, (count + kThreads - 1) / kThreads)), kThreads, 0, stream>>>(
-          g, from, reinterpret_cast<T*>(to.on[g.me]), count);
+      kernel<<<small_blocks(count), kThreads, 0, stream>>>(g, from, reinterpret_cast<T*>(to.on[g.me]), count, nullptr);
     });
   } else if (has_words(g, from.on[g.me], to.on[g.me], bytes, dtype)) {
     dispatch_activation(dtype, [&]<class T>() {
@@ -117,6 +133,13 @@ void symmetric_all_reduce(const SymmetricGroup& g, const SymmetricBuffer& from, 
     });
   }
   check_launch("[relayout] all_reduce");
+}
+
+void symmetric_max_unless(const SymmetricGroup& g, const float* unless, const SymmetricBuffer& from, std::byte* to,
+                          i64 count, cudaStream_t stream) {
+  small_all_reduce<float, true>
+      <<<small_blocks(count), kThreads, 0, stream>>>(g, from, reinterpret_cast<float*>(to), count, unless);
+  check_launch("[shared_amax]");
 }
 
 }  // namespace megalith::cuda

@@ -1,6 +1,7 @@
 #include "exec/cuda/symmetric/comms.h"
 
 #include "comm/on_all_ranks.h"
+#include "exec/cuda/symmetric/copies.h"
 #include "exec/cuda_needs/lane_blocks.h"
 
 namespace megalith::cuda {
@@ -25,19 +26,45 @@ class SymmetricComms::Member final : public Comm {
     on_.aborted = reinterpret_cast<const volatile u32*>(comms_.aborted_.get());
     on_.blocks = std::min(comms_.blocks_, group.lane ? kSymmetricLaneBlocks : kMostSymmetricBlocks);
   }
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
 
+  using Comm::all_gather, Comm::reduce_scatter;
+  int members() const override { return on_.members; }
+  int me() const override { return on_.me; }
   void all_gather(const std::byte* mine, std::byte* all, i64 count, DType dtype, cudaStream_t stream) override {
     const i64 part = count * size_of(dtype);
-    if (const auto to = buffer(all, part * on_.members))
+    const auto to = buffer(all, part * on_.members);
+    if (!to) return other().all_gather(mine, all, count, dtype, stream);
+    if (copies(part))
+      copied_.gather(mine, *to, part, stream);
+    else
       symmetric_gather(on_, mine, *to, part, stream);
-    else
-      other().all_gather(mine, all, count, dtype, stream);
   }
-  void reduce_scatter(const std::byte* all, std::byte* mine, i64 count, DType dtype, cudaStream_t stream) override {
-    if (const auto from = buffer(all, count * size_of(dtype) * on_.members))
-      symmetric_reduce_scatter(on_, *from, mine, count, dtype, stream);
+  void reduce_scatter(const std::byte* all, std::byte* mine, std::byte* room, i64 count, DType dtype,
+                      cudaStream_t stream) override {
+    const i64 part = count * size_of(dtype);
+    const auto from = buffer(all, part * on_.members);
+    if (!from) return other().reduce_scatter(all, mine, room, count, dtype, stream);
+    if (const auto to = rooms(all, mine, room, part, dtype))
+      copied_.reduce_scatter(all, *to, count, dtype, stream);
     else
-      other().reduce_scatter(all, mine, count, dtype, stream);
+      symmetric_reduce_scatter(on_, *from, mine, count, dtype, stream);
+  }
+  void all_gather(const std::byte* mine, std::byte* all, i64 count, DType dtype, const Beside& work) override {
+    const i64 part = count * size_of(dtype);
+    const auto to = buffer(all, part * on_.members);
+    if (to && copies(part))
+      copied_.gather(mine, *to, part, work);
+    else
+      Comm::all_gather(mine, all, count, dtype, work);
+  }
+  void reduce_scatter(const std::byte* all, std::byte* mine, std::byte* room, i64 count, DType dtype,
+                      const Beside& work) override {
+    if (const auto to = rooms(all, mine, room, count * size_of(dtype), dtype))
+      copied_.reduce_scatter(all, *to, count, dtype, work);
+    else
+      Comm::reduce_scatter(all, mine, room, count, dtype, work);
   }
   void all_reduce(const std::byte* from, std::byte* to, i64 count, DType dtype, bool largest,
                   cudaStream_t stream) override {
@@ -48,16 +75,35 @@ class SymmetricComms::Member final : public Comm {
     else
       other().all_reduce(from, to, count, dtype, largest, stream);
   }
+  void all_reduce_max_unless(const float* unless, const std::byte* from, std::byte* to, i64 count,
+                             cudaStream_t stream) override {
+    const auto in = buffer(from, count * i64(sizeof(float)));
+    if (in && count <= kSmallReduction)
+      symmetric_max_unless(on_, unless, *in, to, count, stream);
+    else
+      all_reduce(from, to, count, DType::f32, true, stream);
+  }
   void exchange(std::span<const Message> sends, std::span<const Message> receives, cudaStream_t stream) override {
     other().exchange(sends, receives, stream);
   }
 
  private:
   Comm& other() { return comms_.others_->at(group_); }
+  // Only lanes have concurrent work, and are never captured into a graph.
+  bool copies(i64 part) const { return group_.lane && comms_.copies_ && part >= kLeastCopied; }
+  // Where members receive the terms of a sum, if copy engines can move them. None for a sum in place.
+  std::optional<SumRooms> rooms(const std::byte* all, const std::byte* mine, const std::byte* room, i64 part,
+                                DType dtype) const {
+    const bool in_place = mine + part > all && mine < all + part * on_.members;
+    if (!copies(part) || in_place || !has_words(on_, all, mine, part, dtype)) return {};
+    const auto first = buffer(mine, part), others = on_.members > 2 ? buffer(room, part * (on_.members - 2)) : first;
+    if (!first || !others) return {};
+    return SumRooms{*first, *others};
+  }
   // The same buffer on all members; none if it is not shared.
   std::optional<SymmetricBuffer> buffer(const std::byte* mine, i64 bytes) const {
     const auto at = comms_.memory_.at(group_.ranks, mine, bytes);
-    if (!at) return std::nullopt;
+    if (!mine || !at) return std::nullopt;
     SymmetricBuffer out;
     std::ranges::copy(*at, out.on);
     return out;
@@ -66,6 +112,7 @@ class SymmetricComms::Member final : public Comm {
   SymmetricComms& comms_;
   const CommunicatorGroup group_;
   SymmetricGroup on_;
+  CopiedCollectives copied_{on_};
 };
 
 SymmetricComms::SymmetricComms(Ranks& ranks, Device& device, std::unique_ptr<Comms> others, const Settings& settings)
@@ -90,6 +137,21 @@ void SymmetricComms::begin() {
   memory_.share(words_.get(), kWordsBytes, "words", all);
   check_cuda(cudaMemset(words_.get(), 0, size_t(kWordsBytes)), "sharing memory");
   check_cuda(cudaDeviceSynchronize(), "sharing memory");
+  copies_ = can_copy();
+}
+
+// Whether all ranks have their own GPUs, whose streams can meet.
+bool SymmetricComms::can_copy() {
+  SymmetricGroup here{.me = -1};  // of the ranks that this one reaches
+  for (int r = 0; r < ranks_.size() && here.members < kMostMembers; ++r) {
+    const auto at = memory_.at(std::array{ranks_.rank(), r}, words_.get(), kWordsBytes);
+    if (!at) continue;
+    if (r == ranks_.rank()) here.me = here.members;
+    here.words[here.members++] = reinterpret_cast<MeetingWords*>(at->back());
+  }
+  const bool can = here.me >= 0 && streams_can_meet(here, release_.stream());
+  const std::string place = fmt::format("{}/{}", memory_.host(ranks_.rank()), device_.bus_place());
+  return have_own_gpus(ranks_.all_gather(can ? place : ""));
 }
 
 // All ranks know all groups, so that the groups of a host have the same numbers on all its ranks.
@@ -127,6 +189,7 @@ void SymmetricComms::share(std::byte* arena, i64 bytes, const std::string& layou
 
 void SymmetricComms::abort() {
   *reinterpret_cast<volatile u32*>(aborted_.get()) = 1;
+  end_stream_meetings(reinterpret_cast<MeetingWords*>(words_.get()), kMostGroups, release_.stream());
   others_->abort();
 }
 

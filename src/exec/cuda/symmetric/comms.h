@@ -7,6 +7,7 @@
 #include "exec/cuda/comms.h"
 #include "exec/cuda/device_memory.h"
 #include "exec/cuda/pinned.h"
+#include "exec/cuda/streams.h"
 #include "exec/cuda/symmetric/collectives.h"
 #include "exec/cuda/symmetric/memory.h"
 
@@ -33,6 +34,7 @@ class SymmetricComms final : public Comms {
  private:
   class Member;
   void begin();
+  bool can_copy();
 
   Ranks& ranks_;
   Device& device_;
@@ -41,6 +43,8 @@ class SymmetricComms final : public Comms {
   SymmetricMemory memory_;
   DeviceMemory words_;                        // MeetingWords by number of the group
   Pinned aborted_;                            // one u32
+  Lane release_;                              // ends meetings of streams that wait in vain
+  bool copies_ = false;                       // whether lanes use copy engines
   std::map<int, int> made_;                   // by host: number of groups
   std::map<CommunicatorGroup, int> numbers_;  // of the symmetric groups of all hosts, each by its host
   std::vector<CommunicatorGroup> own_;        // symmetric groups of the last plan that was connected

@@ -5,14 +5,13 @@
 
 namespace megalith::cuda::symmetric {
 
-// Up to this many elements each member reads all: less waiting, more bytes.
-constexpr i64 kSmall = 16384;
-
-// An element a thread. It is written after all members have read it, so `to` may be `from`.
+// An element a thread. It is written after all members have read it, so `to` may be `from`. Ends at once if `unless` is
+// not null, and *unless not 0.
 template <class T, bool kLargest>
 __global__ void __launch_bounds__(kThreads)
     small_all_reduce(const __grid_constant__ SymmetricGroup g, const __grid_constant__ SymmetricBuffer from, T* to,
-                     i64 count) {
+                     i64 count, const float* unless) {
+  if (unless && *unless != 0) return;
   const i64 i = i64(blockIdx.x) * kThreads + threadIdx.x;
   sum_t<T> sum = 0;
   between_meetings(g, [&] {

@@ -65,5 +65,10 @@ __device__ inline S reduced(S a, S b) {
 inline int blocks_of(const SymmetricGroup& g, i64 words, int each) {
   return int(std::clamp<i64>((words + kThreads * each - 1) / (kThreads * each), 1, g.blocks));
 }
+// Of a kernel that does not meet.
+inline int blocks_for(i64 words, int each) {
+  constexpr i64 kMost = 264;
+  return int(std::clamp<i64>((words + kThreads * each - 1) / (kThreads * each), 1, kMost));
+}
 
 }  // namespace megalith::cuda::symmetric

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/rng.h"
+#include "exec/cuda/symmetric/nvlink.h"
 
 namespace megalith::cuda {
 
@@ -29,13 +30,6 @@ cudaIpcMemHandle_t of_hex(const std::string& hex) {
   for (size_t i = 0; i < sizeof handle.reserved; ++i)
     handle.reserved[i] = char(std::stoi(hex.substr(2 * i, 2), nullptr, 16));
   return handle;
-}
-
-// Only NVLink has atomic operations between GPUs. Over PCIe NCCL is faster.
-bool has_nvlink(int from, int to) {
-  if (from == to) return true;
-  int has = 0;
-  return cudaDeviceGetP2PAttribute(&has, cudaDevP2PAttrNativeAtomicSupported, from, to) == cudaSuccess && has;
 }
 
 // The number that all threads of this process draw once.
@@ -106,10 +100,9 @@ void SymmetricMemory::share(std::byte* memory, i64 bytes, const std::string& lay
     const Offer theirs = parse(offered[size_t(r)]);
     if (!takes_part_ || (r != me && !peers.contains(r))) continue;
     if (host(r) != host(me) || theirs.handle == "none" || theirs.layout != own.layout) continue;
-    int gpu = 0;
-    if (cudaDeviceGetByPCIBusId(&gpu, theirs.bus.c_str()) == cudaSuccess && has_nvlink(device_.ordinal(), gpu)) {
+    if (is_linked(theirs.bus)) {
       std::byte* const there = theirs.process != process_ ? open(theirs.handle, region)
-                               : reach(gpu)               ? reinterpret_cast<std::byte*>(theirs.address)
+                               : reach(theirs.bus)        ? reinterpret_cast<std::byte*>(theirs.address)
                                                           : nullptr;
       if (there && has_token(there, bytes, token(r, theirs.handle)))
         region.on[size_t(r)] = there, reached[size_t(r)] = '1';
@@ -120,7 +113,15 @@ void SymmetricMemory::share(std::byte* memory, i64 bytes, const std::string& lay
   regions_.push_back(std::move(region));
 }
 
-bool SymmetricMemory::reach(int gpu) const {
+bool SymmetricMemory::is_linked(const std::string& bus) {
+  const auto [it, is_new] = linked_.try_emplace(bus);
+  if (is_new) it->second = has_nvlink(device_.bus_place(), bus);
+  return it->second;
+}
+
+bool SymmetricMemory::reach(const std::string& bus) const {
+  int gpu = 0;
+  if (cudaDeviceGetByPCIBusId(&gpu, bus.c_str()) != cudaSuccess) return false;
   if (gpu == device_.ordinal()) return true;
   const cudaError_t status = cudaDeviceEnablePeerAccess(gpu, 0);
   return status == cudaSuccess || status == cudaErrorPeerAccessAlreadyEnabled;

@@ -1,6 +1,7 @@
 // Symmetric memory: the arenas of ranks on one host, each mapped into all of them by CUDA's interprocess handles. A
 // plan has a buffer at the same offset on all its ranks. So a rank knows the address of a peer's buffer.
 #pragma once
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -46,8 +47,10 @@ class SymmetricMemory {
     std::vector<std::string> reached;  // by rank: '1' for each rank whose memory it has mapped, with the same layout
   };
   const Region* region_of(const std::byte* memory, i64 bytes) const;
-  // Whether kernels of this GPU can access that one's memory.
-  bool reach(int gpu) const;
+  // Whether NVLink connects this GPU with the one at this place on the bus.
+  bool is_linked(const std::string& bus);
+  // Whether kernels of this GPU can access that one's memory, which another thread of this process allocated.
+  bool reach(const std::string& bus) const;
   // Maps another process's memory. Null if the driver refuses.
   std::byte* open(const std::string& handle, Region& region);
 
@@ -57,6 +60,7 @@ class SymmetricMemory {
   const std::string process_;  // of this process: processes of several containers may have the same number
   std::vector<int> hosts_;
   std::vector<Region> regions_;
+  std::map<std::string, bool> linked_;  // by place on the bus
 };
 
 }  // namespace megalith::cuda

@@ -78,6 +78,26 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
+template <int N>
+struct Terms {
+  const uint4* of[N];
+};
+
+// The sum of arrays of this GPU, in the members' order. `sum` may be one of them.
+template <class T, int N>
+__global__ void __launch_bounds__(kThreads) add(const __grid_constant__ Terms<N> terms, uint4* sum, i64 words) {
+  const uint4* from[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) from[k] = terms.of[k];
+  for_words<kSumUnroll<N>>(words, [&](i64 i, int count) {
+    uint4 sums[kSumUnroll<N>];
+    reduce_words<T, N, false>(from, i, count, sums);
+#pragma unroll
+    for (int u = 0; u < kSumUnroll<N>; ++u)
+      if (u < count) sum[i + u * kThreads] = sums[u];
+  });
+}
+
 // Each member reduces one part, and writes it to all. Only it reads or writes that part, so `to` may be `from`.
 template <class T, int N, bool kLargest>
 __global__ void __launch_bounds__(kThreads)
