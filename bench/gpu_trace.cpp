@@ -209,8 +209,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     return 0;
   }
   if (cuptiActivityRegisterCallbacks(give_buffer, take_buffer) != CUPTI_SUCCESS) return 0;
-  for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-                                    CUPTI_ACTIVITY_KIND_MEMCPY2})
+  for (const CUpti_ActivityKind kind :
+       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2})
     if (cuptiActivityEnable(kind) != CUPTI_SUCCESS) fmt::print(stderr, "gpu-trace: CUPTI refuses to note what runs\n");
   std::atexit(report);
   return 1;

@@ -1,5 +1,5 @@
-// A product with the transfer of its first input, or of its result, so that an interpreter may overlap the two row by
-// row. A rank multiplies the rows that it has while others arrive, or sends rows while it multiplies others. A pass
+// A product with the transfer of its first input, or of its result. An interpreter may overlap the two row by row. A
+// rank multiplies the rows that it has while others arrive, or sends rows while it multiplies others. A pass
 // makes it (passes/overlap_products.cpp). The method: Wang et al., Overlap Communication with Dependent Computation via
 // Decomposition, ASPLOS 2023.
 //   x = move(part); y = product(x, w ..)        ->   y, x = overlapped_product(part, w ..)

@@ -18,6 +18,14 @@ std::vector<Value> InsertedNodes::before(int at, AnyOp op, const std::vector<Val
   return n.outs;
 }
 
+Relayout InsertedNodes::relayout(Value v, AxisSet axes, State to, Order order) const {
+  const Type& type = g_.type(v);
+  const RelayoutPlan plan = relayout_plan(g_.mesh, type.shape, type.layout, axes, to, order);
+  Relayout op{.axes = axes, .from = plan.from, .to = to};
+  op.from_order = plan.from_order, op.order = order, op.transfer = plan.transfer;
+  return op;
+}
+
 bool InsertedNodes::place() {
   if (before_.empty() && behind_.empty()) return false;
   std::vector<Node> nodes;

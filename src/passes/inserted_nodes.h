@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/relayout_op.h"
 
 namespace megalith {
 
@@ -13,6 +13,8 @@ class InsertedNodes {
 
   // Before node `at`, of its phase and origin. Returns the op's results.
   std::vector<Value> before(int at, AnyOp op, const std::vector<Value>& ins);
+  // The op that brings v's axes to another state. Not inserted.
+  Relayout relayout(Value v, AxisSet axes, State to, Order order = Order::block) const;
   void behind(int at, Node n) { behind_[at].push_back(std::move(n)); }
   // Puts them into the graph. False: there are none.
   bool place();

@@ -7,8 +7,7 @@
 #include "base/rng.h"
 #include "ops/cast_counts.h"
 #include "ops/clear_rows.h"
-#include "ops/delayed_scale.h"
-#include "passes/inserted_nodes.h"
+#include "passes/amax_nodes.h"
 #include "passes/linear_layers.h"
 
 namespace megalith {
@@ -158,8 +157,8 @@ class Quantizing {
     const bool is_kept = coding.scaling == Scaling::kept;
     Value seen;
     if (reads_amax(coding.scaling) && !gives_amax) {
-      seen = amax(x, box, at);
-      ins.push_back(is_kept ? shared_amax(seen, states_.at(&layer), i64(t), at) : known_amax(seen, at));
+      seen = amax_.own(x, box, at);
+      ins.push_back(is_kept ? amax_.shared(seen, states_.at(&layer), i64(t), at) : amax_.known(seen, at));
     }
     if (is_kept) ins.push_back(states_.at(&layer));
     if (coding.stochastic) ins.push_back(sample_numbers());
@@ -169,7 +168,7 @@ class Quantizing {
     // Weights that ranks gather as codes have no cast here.
     op.counts = spec_.counts && trains_ && !(t == Tensor::weight && config_.gather_codes);
     const std::vector<Value> outs = add(op, ins, at);
-    if (gives_amax) seen = amax_.try_emplace(x, outs[2]).first->second;
+    if (gives_amax) seen = amax_.given(x, outs[2]);
     return made_[key] = {outs[0],       outs[1], coding, seen, op.counts ? outs[size_t(op.counts_at())] : Value{},
                          elements_of(x)};
   }
@@ -179,38 +178,8 @@ class Quantizing {
     return grid_of(g_.mesh, g_.type(x), box, true).layout.max.empty();
   }
 
-  // Of what a rank holds of the tensor, which is in one box.
-  Value amax(Value x, const Shape& box, int at) {
-    const auto [it, is_first] = amax_.try_emplace(x);
-    if (is_first) it->second = add(Amax{box}, {x}, at).at(0);
-    return it->second;
-  }
-  // The maximum over all ranks that hold a part of the tensor.
-  Value known_amax(Value amax, int at) {
-    const AxisSet axes = g_.type(amax).layout.max;
-    const auto [it, is_first] = known_amax_.try_emplace({amax, {}});
-    if (is_first) it->second = axes.empty() ? amax : moved(amax, axes, kSame, at);
-    return it->second;
-  }
-  // The same, but ranks exchange it only while the state has no scale for tensor t.
-  Value shared_amax(Value amax, Value state, i64 t, int at) {
-    const auto [it, is_first] = known_amax_.try_emplace({amax, state});
-    if (is_first) {
-      const Relayout move = relayout(amax, g_.type(amax).layout.max, kSame, Order::block);
-      it->second = add(SharedAmax{move, t}, {amax, state}, at).at(0);
-    }
-    return it->second;
-  }
-
-  Relayout relayout(Value v, AxisSet axes, megalith::State to, Order order) const {
-    const Type& type = g_.type(v);
-    const RelayoutPlan plan = relayout_plan(g_.mesh, type.shape, type.layout, axes, to, order);
-    Relayout op{.axes = axes, .from = plan.from, .to = to};
-    op.from_order = plan.from_order, op.order = order, op.transfer = plan.transfer;
-    return op;
-  }
   Value moved(Value v, AxisSet axes, megalith::State to, int at, Order order = Order::block) {
-    return add(relayout(v, axes, to, order), {v}, at).at(0);
+    return add(inserted_.relayout(v, axes, to, order), {v}, at).at(0);
   }
 
   // A scale as the grid of gathered codes has it: on all ranks, and cut by the axes of one rank that cut them.
@@ -297,12 +266,11 @@ class Quantizing {
   const QuantizeSpec& spec_;
   const QuantizeConfig& config_;
   std::map<Key, Coded> made_;
-  std::map<Value, Value> amax_;                          // a rank's own, by tensor
-  std::map<std::pair<Value, Value>, Value> known_amax_;  // over ranks, by a rank's own and the scales' state
-  std::map<int, Value> inputs_;                          // of products before the rewrite
-  std::map<Value, Value> cleared_;                       // by rows
-  std::map<Value, double> filled_;                       // of cleared rows, the average filled fraction
+  std::map<int, Value> inputs_;     // of products before the rewrite
+  std::map<Value, Value> cleared_;  // by rows
+  std::map<Value, double> filled_;  // of cleared rows, the average filled fraction
   InsertedNodes inserted_{g_};
+  AmaxNodes amax_{g_, inserted_};
   std::map<const LinearLayer*, Value> states_;   // leaves of delayed scaling
   std::map<const LinearLayer*, int> slots_;      // slot of x; the slots of w and dy follow
   std::map<int, std::set<Value>> seen_;          // amax values by slot

@@ -220,8 +220,7 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   list_pipeline(c, f);
   f.add("use-distributed-optimizer", c.use_distributed_optimizer,
         "Divide main weights and moments among data-parallel ranks; each updates its part.");
-  f.add("tp-comm-overlap", c.tp_comm_overlap,
-        "Overlap transfers between tensor-parallel ranks with products.");
+  f.add("tp-comm-overlap", c.tp_comm_overlap, "Overlap transfers between tensor-parallel ranks with products.");
   f.add("moe-shared-expert-overlap", c.moe_shared_expert_overlap,
         "Overlap dispatch and combine of the experts' tokens with the shared expert.");
   f.add("overlap-grad-reduce", c.overlap_grad_reduce, "Overlap gradient reduction with the backward.");

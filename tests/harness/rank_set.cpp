@@ -27,7 +27,7 @@ void RankSet::run(const std::string& name, bool first) {
       relayout(program, instructions[i], *op);
     else if (const auto* amax = instructions[i].op.get_if<SharedAmax>())
       relayout(program, instructions[i], amax->move);  // without a scale, and no harm with one
-    else if (!instructions[i].op.get_if<Wait>())  // lanes do their work immediately here
+    else if (!instructions[i].op.get_if<Wait>())       // lanes do their work immediately here
       for (auto& rank : ranks_) rank->run_instruction(program, int(i), first);
   }
 }

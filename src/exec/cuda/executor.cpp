@@ -75,7 +75,8 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
   if (const auto* both = in.op.get_if<OverlappedProduct>()) s.beside = &lanes_[both->move.lane];
   if (const auto* op = relayout_of(in.op)) {
     const auto group = communicator_group_of(*op, plan_.mesh, coord_);
-    if (group && peers_ && !in.op.get_if<SharedAmax>()) s.transfer = peers_->watch.add(describe(*op, plan_.mesh, *group, to_string(in.origin)));
+    if (group && peers_ && !in.op.get_if<SharedAmax>())
+      s.transfer = peers_->watch.add(describe(*op, plan_.mesh, *group, to_string(in.origin)));
   }
   return s;
 }

@@ -193,9 +193,7 @@ i64 bytes(const Relayout& op, const Asked& a) { return RelayoutBoxes(op, a.node)
 i64 bytes(const OverlappedProduct& op, const Asked& a) {
   const ProductPieces p(op, a.node);
   if (p.possible()) return after_piece(needed_workspace(p.product, p.piece_of(a.node), a.library)) + p.boxes.workspace;
-  const auto separate = [&](size_t k) {
-    return needed_workspace(p.separate[k].op, p.node_of(k, a.node), a.library);
-  };
+  const auto separate = [&](size_t k) { return needed_workspace(p.separate[k].op, p.node_of(k, a.node), a.library); };
   return std::max(separate(0), separate(1));
 }
 

@@ -12,7 +12,7 @@ constexpr int kMostMembers = 8;
 constexpr bool may_be_symmetric(size_t members) { return members >= 2 && members <= size_t(kMostMembers); }
 
 // Whether each rank has a GPU of its own. places: of their GPUs, by rank; empty: the rank cannot tell. Ranks that share
-// a GPU may share its queues of copies, where a copy that waits for another rank would stop that rank's.
+// a GPU may share its queue of copies. There a copy that waits for another rank would stop that rank's copies.
 bool have_own_gpus(std::vector<std::string> places);
 
 // Bytes of page tables for another GPU's memory: 8 for each 4 KiB, as measured on H200s with driver 580.

@@ -1,3 +1,4 @@
+// An amax over ranks, exchanged only while the tensor has no scale.
 #include "exec/cpu/kernel.h"
 
 namespace megalith::cpu {

@@ -1,5 +1,5 @@
-// Products of the members' rows, each of which waits for its rows only, or is sent while the next one runs. How parts
-// move is up to the communicator (comms.h).
+// One product for each member's rows. It waits for these rows only, or they are sent while the next product runs. The
+// communicator moves the parts (comms.h).
 #include "exec/cuda/comms.h"
 #include "exec/cuda/kernel.h"
 #include "exec/cuda_needs/product_pieces.h"

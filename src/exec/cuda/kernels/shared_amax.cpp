@@ -1,3 +1,4 @@
+// An amax over ranks, exchanged only while the tensor has no scale.
 #include "exec/cuda/comms.h"
 #include "exec/cuda/kernel.h"
 

@@ -24,7 +24,7 @@ class CopiedCollectives {
   // As symmetric_gather() and symmetric_reduce_scatter(); `all` of a sum is this GPU's. The sum needs has_words().
   void gather(const std::byte* mine, const SymmetricBuffer& all, i64 part, cudaStream_t stream);
   void reduce_scatter(const std::byte* all, const SumRooms& to, i64 part, DType dtype, cudaStream_t stream);
-  // The same part by part, with work beside them. The work on a part waits for this part only, and a part is sent as
+  // The same part by part, with work beside them. The work on a part waits for this part only. A part is sent as
   // soon as it is made.
   void gather(const std::byte* mine, const SymmetricBuffer& all, i64 part, const Beside& work);
   void reduce_scatter(const std::byte* all, const SumRooms& to, i64 part, DType dtype, const Beside& work);
