@@ -1,5 +1,5 @@
 // comm-bench measures transfers between GPUs, one rank each: mpirun -n 2 build/bin/comm-bench. It prints the bus
-// bandwidth of collectives as NCCL defines it, in line (in CUDA graphs) and on a lane (without). Then products and a
+// bandwidth of collectives as NCCL defines it: in line, in CUDA graphs, and on a lane without. Then products and a
 // collective on a lane, with and without overlap, and memory before and after. An argument selects one part: all,
 // bandwidth, overlap, or stall (rank 0 waits for the others in vain). A second one, nccl, keeps symmetric memory out.
 #include <algorithm>

@@ -196,10 +196,9 @@ cudaGraphExec_t Executor::capture(int program, Stretch steps, bool first, int sl
   return made;
 }
 
-// Nodes that start or end a lane's work, or have one of their own, are between graphs. If a transfer were a branch of a
-// graph, the driver would choose its hardware queue. It could run before or after unrelated work. Gathers that started
-// as branches overlapped with nothing. If such a gather preceded a transfer that waits for another rank, ranks could
-// deadlock.
+// Nodes that use a lane are between graphs. If a transfer were a branch of a graph, the driver would choose its
+// hardware queue. It could run before or after unrelated work. Gathers that started as branches overlapped with
+// nothing. If such a gather preceded a transfer that waits for another rank, ranks could deadlock.
 void Executor::walk(int program, bool first, const EachStretch& in_graph, const EachStep& between) {
   const std::vector<Step>& steps = programs_[size_t(program)].steps;
   const auto cuts = [&](const Step& s) { return (s.lane || s.begun_by || s.beside) && (first || !s.first_only); };
