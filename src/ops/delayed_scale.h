@@ -1,7 +1,8 @@
 // State of delayed scaling (docs/fp8.md) for x, w and dy of a linear layer: state [1 + slots, 3] f32. Row 0 has the
 // scales, 0 if there is none yet; the other rows have the history of amax, oldest first.
-//   shared_amax    amax [..] f32 that is Max over ranks, state -> the maximum over these ranks. While element `at` of
-//                  the state has a scale, ranks exchange nothing, and the result is undefined.
+//   shared_amax    amax [..] f32 that is Max over ranks, state -> the maximum over these ranks. If element `at` of
+//                  the state has a scale, ranks exchange nothing, and the result is the rank's own amax. A cast then
+//                  reads only whether it is finite.
 //   collect_amax   seen [n] f32, amax... -> seen, in place: seen[places[i]] = max(seen[places[i]], amax i). In a step's
 //                  first micro-batch the previous content of `seen` is ignored.
 //   delayed_scale  state of each layer.., seen over all ranks, scalars [4] f64 (StepScalars) -> the states, in place.

@@ -2,6 +2,7 @@
 //   all-gather of the tokens, then a product       the product begins with a rank's own tokens
 //   a product, then a reduce-scatter of its tokens   the transfer begins with the tokens that the product makes first
 // A transfer that already overlaps other work keeps its lane.
+#include <algorithm>
 #include <optional>
 
 #include "mesh/groups.h"
@@ -14,7 +15,7 @@ namespace megalith {
 
 namespace {
 
-constexpr int kLane = 4;
+constexpr int kLane = 6;  // no other transfer is on it
 
 class OverlapProducts {
  public:
@@ -51,7 +52,8 @@ class OverlapProducts {
     const int at = gathers ? first_reader_[size_t(n.outs[0].id)] : g_.info(n.ins[0]).node;
     if (at < 0 || !has_rows(g_.type(n.outs[0]), g_.type(n.ins[0]))) return {};
     const Node& product = g_.nodes[size_t(at)];
-    const bool fits = (gathers ? product.ins[0] == n.outs[0] : product.outs[0] == n.ins[0]) && splits(product);
+    const bool reads = product.ins[0] == n.outs[0] && std::ranges::count(product.ins, n.outs[0]) == 1;
+    const bool fits = (gathers ? reads : product.outs[0] == n.ins[0]) && splits(product);
     return fits && product.phase == n.phase && product.first_only == n.first_only ? std::optional(at) : std::nullopt;
   }
 

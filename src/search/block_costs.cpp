@@ -183,6 +183,7 @@ BlockCost BlockCosts::plan(const Options& o, int block, bool zero_bubble, int co
             weights = ran(step.plan, "weights", clock_), update = ran(step.plan, "update", clock_);
   out.forward = forward.seconds, out.backward = backward.seconds, out.weights = weights.seconds;
   out.update = std::max(0.0, update.seconds - update.transfers);
+  out.hideable_forward = tensor_transfers(step.plan, "forward", clock_);
   out.hideable = tensor_transfers(step.plan, "backward", clock_);
   add_parameters(step, out);
   for (const Leaf& l : step.plan.leaves)

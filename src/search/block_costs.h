@@ -13,11 +13,12 @@ namespace megalith::search {
 struct BlockCost {
   double forward = 0, backward = 0;  // seconds of a micro-batch
   double weights = 0;                // weight gradients, if they are separate tasks
-  double hideable = 0;               // of `backward`: tensor-parallel transfers, which may overlap with products
-  double lead = 0;                   // seconds that `backward` of a stage's first block of this kind takes more
-  double update = 0;                 // seconds of the whole update on one rank
-  double dense = 0, experts = 0;     // number of a rank's parameters
-  double tied = 0;                   // of `dense`: parameters of a table that the last block also has
+  // Tensor-parallel transfers of `forward` and of `backward`, which may overlap with products.
+  double hideable_forward = 0, hideable = 0;
+  double lead = 0;                // seconds that `backward` of a stage's first block of this kind takes more
+  double update = 0;              // seconds of the whole update on one rank
+  double dense = 0, experts = 0;  // number of a rank's parameters
+  double tied = 0;                // of `dense`: parameters of a table that the last block also has
   double gradient_bytes = 0, weight_bytes = 0, state_bytes = 0;  // of one parameter
   double kept = 0;     // bytes that one micro-batch keeps from forward to backward
   double working = 0;  // peak bytes of temporaries

@@ -47,7 +47,10 @@ class Composition {
       bool leads = true;  // no layer of the piece has come yet
       for (i64 i = 0; i < blocks[v]; ++i) {
         BlockCost cost = known.at(costs.kind(block));
-        if (hides) cost.backward -= cost.hideable, stages_[v % stages_.size()].hidden += cost.hideable;
+        if (hides) {
+          cost.forward -= cost.hideable_forward, cost.backward -= cost.hideable;
+          stages_[v % stages_.size()].hidden += cost.hideable_forward + cost.hideable;
+        }
         if (cost.lead != 0 && leads) cost.backward += cost.lead, leads = false;
         task.forward += cost.forward, task.backward += cost.backward, task.weights += cost.weights;
         add(stages_[v % stages_.size()], cost), ++block;
@@ -221,7 +224,8 @@ std::optional<Estimate> estimate_overlap(const Options& o, const Choice& c, Bloc
   if (!known) return {};
   Estimate out = estimate_of(o, Composition(o, c, costs, *known, false, in_flight, facts));
   const std::map<int, BlockCost>& in_line = costs.of(c);  // of the ends it is unknown how much overlaps with a layer
-  const double ends = in_line.at(0).hideable + in_line.at(costs.kind(costs.blocks() - 1)).hideable;
+  const BlockCost &first = in_line.at(0), &last = in_line.at(costs.kind(costs.blocks() - 1));
+  const double ends = first.hideable_forward + first.hideable + last.hideable_forward + last.hideable;
   out.error += double(micro_batches(o)) * ends / out.seconds;
   return out;
 }

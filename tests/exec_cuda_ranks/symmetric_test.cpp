@@ -153,6 +153,7 @@ void expect_collectives(DType dtype, int n, int lane) {
 }
 
 class Symmetric : public OnGpus<1> {};
+class SymmetricOnTwo : public OnGpus<2> {};
 
 }  // namespace
 
@@ -209,7 +210,12 @@ TEST_F(Symmetric, WorkBesideATransferHasItsPart) {
     });
 }
 
-TEST_F(Symmetric, AMaximumIsLeftOutUnlessANumberIsZero) {
+// The tests above then try copies on lanes.
+TEST_F(SymmetricOnTwo, LanesUseCopyEngines) {
+  run_ranks(2, [](Ranks& ranks) { EXPECT_TRUE(Member<float>(ranks, 1).comms.copies()); });
+}
+
+TEST_F(Symmetric, AMaximumIsAMembersOwnUnlessANumberIsZero) {
   run_ranks(2, [](Ranks& ranks) {
     Member<float> m(ranks, 0);
     const auto largest = [&](float number) {
@@ -219,7 +225,7 @@ TEST_F(Symmetric, AMaximumIsLeftOutUnlessANumberIsZero) {
       return m.get(m.out(), 1)[0];
     };
     ranks.barrier();
-    if (ranks.rank() == 0) EXPECT_EQ(largest(2), -1);  // alone, so it would wait for ever
+    if (ranks.rank() == 0) EXPECT_EQ(largest(2), 0);  // alone, so it would wait for ever
     ranks.barrier();
     EXPECT_EQ(largest(0), 1);
     ranks.barrier();

@@ -25,11 +25,17 @@ void RankSet::run(const std::string& name, bool first) {
     if (fault_ && fault_(*this, program, instructions[i])) continue;
     if (const auto* op = instructions[i].op.get_if<Relayout>())
       relayout(program, instructions[i], *op);
-    else if (const auto* amax = instructions[i].op.get_if<SharedAmax>())
-      relayout(program, instructions[i], amax->move);  // without a scale, and no harm with one
-    else if (!instructions[i].op.get_if<Wait>())       // lanes do their work immediately here
+    else if (const auto* amax = instructions[i].op.get_if<SharedAmax>(); amax && !has_scale(program, instructions[i]))
+      relayout(program, instructions[i], amax->move);
+    else if (!instructions[i].op.get_if<Wait>())  // lanes do their work immediately here
       for (auto& rank : ranks_) rank->run_instruction(program, int(i), first);
   }
+}
+
+// Whether the state that all ranks have has a scale for the tensor, so that ranks exchange nothing.
+bool RankSet::has_scale(int program, const Instruction& in) {
+  const auto* scales = reinterpret_cast<const float*>(ranks_[0]->buffer(program, in.ins[1]));
+  return scales[in.op.get_if<SharedAmax>()->at] != 0;
 }
 
 void RankSet::relayout(int program, const Instruction& in, const Relayout& op) {

@@ -36,6 +36,7 @@ class RankSet {
   const Mesh& mesh() const { return plan_.mesh; }
 
  private:
+  bool has_scale(int program, const Instruction& in);
   void relayout(int program, const Instruction& in, const Relayout& op);
 
   Plan plan_;

@@ -17,16 +17,26 @@ struct Message {
   i64 bytes;
 };
 
-// Work beside a collective, which is on `lane`. make(k) enqueues on `stream` the work on member k's part: it reads the
-// part that a gather brings, or writes the part that a sum takes. Called once for each member, this one included.
+// Work beside a collective, which is on `lane`. work_on(k) enqueues on `stream` the work on member k's part. It reads
+// the part that a gather brings, or writes the part that a sum takes. It is called once for each member, this one
+// included. waits(true) and waits(false), if they exist, are called before and after `stream` waits for others.
 struct Beside {
   Lane& lane;
   cudaStream_t stream;
-  std::function<void(int member)> make;
+  std::function<void(int member)> work_on;
+  std::function<void(bool)> waits = {};
+
+  // f() enqueues a wait of `stream`.
+  template <class F>
+  void wait(F&& f) const {
+    if (waits) waits(true);
+    f();
+    if (waits) waits(false);
+  }
 };
 
-// All members make the same calls in the same order. A call enqueues on the stream and returns; it can be captured into
-// a graph.
+// All members make the same calls in the same order. A call enqueues on the stream and returns. It can be captured into
+// a graph, unless the communicator is of a lane.
 class Comm {
  public:
   virtual ~Comm() = default;
@@ -41,8 +51,9 @@ class Comm {
   // The sum, or the maximum, of the members' elements; `to` may be `from`. All members get the same bits.
   virtual void all_reduce(const std::byte* from, std::byte* to, i64 count, DType dtype, bool largest,
                           cudaStream_t stream) = 0;
-  // The maximum of f32 elements. If *unless, which all members have, is not 0, then `to` is undefined: no member waits
-  // for another where the implementation can decide this on the GPU.
+  // The maximum of f32 elements. If *unless, which all members have, is not 0, then `to` may be a member's own instead.
+  // An implementation that decides on the GPU does so, and no member waits for another.
+  virtual bool decides_on_gpu() const { return false; }
   virtual void all_reduce_max_unless(const float* /*unless*/, const std::byte* from, std::byte* to, i64 count,
                                      cudaStream_t stream) {
     all_reduce(from, to, count, DType::f32, true, stream);

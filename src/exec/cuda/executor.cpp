@@ -73,10 +73,10 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
   s.lane = in.op.lane(), s.reduces = is_data_reduction(plan_.mesh, in.op);
   if (s.lane) s.done = make_event(), lanes_[s.lane];
   if (const auto* both = in.op.get_if<OverlappedProduct>()) s.beside = &lanes_[both->move.lane];
-  if (const auto* op = relayout_of(in.op)) {
+  if (const auto* op = relayout_of(in.op); op && peers_) {
     const auto group = communicator_group_of(*op, plan_.mesh, coord_);
-    if (group && peers_ && !in.op.get_if<SharedAmax>())
-      s.transfer = peers_->watch.add(describe(*op, plan_.mesh, *group, to_string(in.origin)));
+    const bool may_skip = group && in.op.get_if<SharedAmax>() && peers_->comms.at(*group).decides_on_gpu();
+    if (group && !may_skip) s.transfer = peers_->watch.add(describe(*op, plan_.mesh, *group, to_string(in.origin)));
   }
   return s;
 }
@@ -135,7 +135,8 @@ void Executor::run_kernel(const Step& s, bool first, int slot, cudaStream_t stre
   const bool is_timed = reductions_ && s.reduces && !s.lane;
   if (is_timed) reductions_->begin(stream);
   if (s.transfer) peers_->watch.begin(s.transfer, stream, time);
-  s.kernel.run({ins, outs, s.workspace, first, stream, s.beside});
+  const auto waits = [this](bool begins) { mark_own(begins ? Moment::wait_begins : Moment::wait_ends); };
+  s.kernel.run({ins, outs, s.workspace, first, stream, s.beside, waits});
   if (s.transfer) peers_->watch.end(s.transfer, stream, time);
   if (is_timed) reductions_->end(stream);
 }

@@ -31,7 +31,9 @@ struct Args {
   std::byte* workspace = nullptr;        // device memory, 256-byte aligned, Kernel::workspace bytes, contents undefined
   bool first_micro_batch = false;        // of a step: accumulators with `starts` are overwritten
   cudaStream_t stream = nullptr;
-  Lane* lane = nullptr;  // of an op that overlaps a transfer with its own work
+  // Of an op that overlaps a transfer with its own work: the transfer's lane, and Beside::waits (comms.h).
+  Lane* lane = nullptr;
+  std::function<void(bool)> waits = {};
 
   template <class T>
   const T* in(int i) const {

@@ -15,8 +15,9 @@ struct ProductPieces {
   int plus = -1;                // the input that is added; -1: none
 
   ProductPieces(const OverlappedProduct& op, const LocalNode& node);
-  // Whether a member's rows are consecutive. If not, the two ops run one after the other.
-  bool possible() const { return boxes.direct; }
+  // Whether a member's rows are consecutive, and begin where buffers may (local_node.h). If not, the two ops run one
+  // after the other.
+  bool possible() const { return boxes.direct && x_bytes % 256 == 0 && y_bytes % 256 == 0; }
   LocalNode node_of(size_t part, const LocalNode& node) const;  // of a separate op
   LocalNode piece_of(const LocalNode& node) const;
 

@@ -232,9 +232,16 @@ static std::string_view measured_kind(Transfer t) {
   return t == Transfer::all_reduce_max ? name_of(Transfer::all_reduce) : name_of(t);
 }
 
+// As copy engines in symmetric memory do (exec/cuda/symmetric).
+bool FactsClock::moves_parts(const std::vector<int>& ranks) const {
+  const bool nvlink = facts_.pcie_gbps > 0 && facts_.node.gbps > facts_.pcie_gbps;
+  const size_t n = ranks.size();
+  return nvlink && (n == 2 || n == 4 || n == 8) && placement(ranks, facts_.node_gpus).nodes == 1;
+}
+
 Took FactsClock::seconds(const Plan& plan, const Program& program, const Instruction& in) const {
   if (const auto* both = in.op.get_if<OverlappedProduct>())
-    return overlapped_time(*both, in, plan.mesh.n(both->move.axes),
+    return overlapped_time(*both, in, plan.mesh.n(both->move.axes), moves_parts(both->move.group(plan.mesh, coord_)),
                            [&](const Instruction& one) { return seconds(plan, program, one); });
   Took t;
   if (in.op.get_if<Wait>()) return t;

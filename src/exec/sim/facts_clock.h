@@ -34,6 +34,8 @@ class FactsClock final : public Clock {
   double transfer(double bytes, double whole, const std::vector<int>& ranks, bool pairs = false) const;
 
  private:
+  // Whether these ranks move the parts of a tensor one by one.
+  bool moves_parts(const std::vector<int>& ranks) const;
   using Forms = std::map<std::string, std::vector<const KernelFact*>>;
   const KernelFact* exact(const KernelKind& kind, const Forms& forms) const;
   double rate(const KernelKind& kind, const Forms& forms) const;

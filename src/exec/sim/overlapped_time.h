@@ -8,9 +8,10 @@
 namespace megalith::sim {
 
 // `each`: the Took of one of the two ops, as an instruction. n ranks share the transfer. The rows of each other rank
-// arrive, or are sent, while those of one rank are multiplied. What takes longer than that is exposed.
+// arrive, or are sent, while those of one rank are multiplied. What takes longer than that is exposed. If `parts` do
+// not move one by one, a gather overlaps only the product of the rank's own rows, and a sum overlaps nothing.
 template <class Each>
-Took overlapped_time(const OverlappedProduct& op, const Instruction& in, int n, const Each& each) {
+Took overlapped_time(const OverlappedProduct& op, const Instruction& in, int n, bool parts, const Each& each) {
   Took product, move;
   for (const OpPart<int>& part : parts_of<int>(op, in.ins, in.outs)) {
     Instruction one = in;
@@ -18,7 +19,8 @@ Took overlapped_time(const OverlappedProduct& op, const Instruction& in, int n, 
     (part.op.get_if<Relayout>() ? move : product) = each(one);
   }
   product.wire_bytes = move.wire_bytes;
-  if (n > 1) product.transfer = std::max(0.0, move.transfer - product.work * (n - 1) / n);
+  const int beside = parts ? n - 1 : op.gathers() ? 1 : 0;  // products that the transfer overlaps
+  product.transfer = std::max(0.0, move.transfer - product.work * beside / n);
   return product;
 }
 

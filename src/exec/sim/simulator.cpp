@@ -20,7 +20,7 @@ static bool over_the_bus(const AnyOp& op) {
 
 Took RatesClock::seconds(const Plan& plan, const Program& p, const Instruction& in) const {
   if (const auto* both = in.op.get_if<OverlappedProduct>())
-    return overlapped_time(*both, in, plan.mesh.n(both->move.axes),
+    return overlapped_time(*both, in, plan.mesh.n(both->move.axes), true,
                            [&](const Instruction& one) { return seconds(plan, p, one); });
   double largest = 0;
   for (const auto* side : {&in.ins, &in.outs})

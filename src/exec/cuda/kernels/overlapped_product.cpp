@@ -35,7 +35,7 @@ Kernel prepare(const OverlappedProduct& op, const KernelContext& context) {
   const ProductPieces p(op, context);
   if (!p.possible()) return in_turns(op, p, context);
   const Kernel piece = prepare_any(p.product, context_of(p.piece_of(context), context));
-  const i64 room = after_piece(piece.workspace);
+  const i64 behind_piece = after_piece(piece.workspace);
   const auto group = communicator_group_of(op.move, context.mesh, context.coord);
   Comm* const comm = context.comms && group ? &context.comms->at(*group) : nullptr;
   const bool gathers = op.gathers();
@@ -52,17 +52,17 @@ Kernel prepare(const OverlappedProduct& op, const KernelContext& context) {
   };
   const auto run = [=](const Args& a) {
     check(comm && a.lane, "an overlapped product on a single rank");
-    const Beside work{*a.lane, a.stream, [&](int k) { run_piece(a, k, piece.run); }};
+    const Beside work{*a.lane, a.stream, [&](int k) { run_piece(a, k, piece.run); }, a.waits};
     if (gathers)
       comm->all_gather(a.ins[0], a.outs[1], x_bytes / size_of(dtype), dtype, work);
     else
-      comm->reduce_scatter(a.outs[1], a.outs[0], room_in(a.workspace + room, boxes), y_bytes / size_of(sums), sums,
-                           work);
+      comm->reduce_scatter(a.outs[1], a.outs[0], room_in(a.workspace + behind_piece, boxes), y_bytes / size_of(sums),
+                           sums, work);
   };
   const auto tune = [=](const Args& a) {
     if (piece.tune) run_piece(a, me, piece.tune);
   };
-  return {room + p.boxes.workspace, run, tune};
+  return {behind_piece + p.boxes.workspace, run, tune};
 }
 
 }  // namespace megalith::cuda

@@ -53,7 +53,8 @@ void symmetric_add(const SymmetricGroup& g, const std::byte* const (&terms)[kMos
 void symmetric_all_reduce(const SymmetricGroup& g, const SymmetricBuffer& from, const SymmetricBuffer& to, i64 count,
                           DType dtype, bool largest, cudaStream_t stream);
 
-// The maximum of f32 elements, kSmallReduction at most, to `to`. Nothing happens if *unless is not 0, on all members.
+// The maximum of f32 elements, kSmallReduction at most, to `to`. With *unless not 0, on all members, it is a member's
+// own.
 void symmetric_max_unless(const SymmetricGroup& g, const float* unless, const SymmetricBuffer& from, std::byte* to,
                           i64 count, cudaStream_t stream);
 

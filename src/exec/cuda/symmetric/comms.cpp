@@ -75,6 +75,7 @@ class SymmetricComms::Member final : public Comm {
     else
       other().all_reduce(from, to, count, dtype, largest, stream);
   }
+  bool decides_on_gpu() const override { return true; }
   void all_reduce_max_unless(const float* unless, const std::byte* from, std::byte* to, i64 count,
                              cudaStream_t stream) override {
     const auto in = buffer(from, count * i64(sizeof(float)));
@@ -189,6 +190,7 @@ void SymmetricComms::share(std::byte* arena, i64 bytes, const std::string& layou
 
 void SymmetricComms::abort() {
   *reinterpret_cast<volatile u32*>(aborted_.get()) = 1;
+  cudaSetDevice(device_.ordinal());  // a new thread begins with device 0
   end_stream_meetings(reinterpret_cast<MeetingWords*>(words_.get()), kMostGroups, release_.stream());
   others_->abort();
 }

@@ -28,6 +28,7 @@ class SymmetricComms final : public Comms {
   void share(std::byte* arena, i64 bytes, const std::string& layout) override;
   void unshare(const std::byte* arena) override { memory_.unshare(arena); }
   i64 sharing_bytes(i64 arena_bytes) const override { return i64(peers_.size()) * mapping_bytes(arena_bytes); }
+  bool copies() const { return copies_; }  // whether lanes use copy engines
   std::string error() override { return others_->error(); }
   void abort() override;
 

@@ -67,7 +67,7 @@ void copy(std::byte* to, const std::byte* from, i64 bytes, cudaStream_t stream) 
 }
 
 // The member i places after this one. Each member begins with the next, so that none receives from all at once.
-int after(const SymmetricGroup& g, int i) { return (g.me + i) % g.members; }
+int neighbour(const SymmetricGroup& g, int i) { return (g.me + i) % g.members; }
 
 }  // namespace
 
@@ -77,35 +77,35 @@ void CopiedCollectives::meet(cudaStream_t stream) { enqueue(meeting(group_, ++me
 void CopiedCollectives::send(const std::byte* from, std::byte* to, int member, i64 bytes, cudaStream_t stream) {
   copy(to, from, bytes, stream);
   StreamWords words;
-  words.write(&group_.words[member]->arrived[group_.me], sent_);
+  words.write(&group_.words[member]->arrived[group_.me], transfers_);
   enqueue(words, stream);
 }
 
 void CopiedCollectives::wait_for(int member, cudaStream_t stream) {
   StreamWords words;
-  words.wait(&group_.words[group_.me]->arrived[member], sent_);
+  words.wait(&group_.words[group_.me]->arrived[member], transfers_);
   enqueue(words, stream);
 }
 
 void CopiedCollectives::gather(const std::byte* mine, const SymmetricBuffer& all, i64 part, cudaStream_t stream) {
   meet(stream);
-  for (int i = 1; i <= group_.members; ++i) copy(all.on[after(group_, i)] + group_.me * part, mine, part, stream);
+  for (int i = 1; i <= group_.members; ++i) copy(all.on[neighbour(group_, i)] + group_.me * part, mine, part, stream);
   meet(stream);
 }
 
 void CopiedCollectives::gather(const std::byte* mine, const SymmetricBuffer& all, i64 part, const Beside& work) {
   const int me = group_.me, members = group_.members;
-  ++sent_;
+  ++transfers_;
   work.lane.fork_from(work.stream);
   meet(work.lane.stream());
   for (int i = 1; i < members; ++i)
-    send(mine, all.on[after(group_, i)] + me * part, after(group_, i), part, work.lane.stream());
+    send(mine, all.on[neighbour(group_, i)] + me * part, neighbour(group_, i), part, work.lane.stream());
   copy(all.on[me] + me * part, mine, part, work.lane.stream());
-  work.make(me);
+  work.work_on(me);
   for (int i = 1; i < members; ++i) {  // in the order of arrival
-    const int k = after(group_, members - i);
-    wait_for(k, work.stream);
-    work.make(k);
+    const int k = neighbour(group_, members - i);
+    work.wait([&] { wait_for(k, work.stream); });
+    work.work_on(k);
   }
   work.lane.join(work.stream);
 }
@@ -128,7 +128,7 @@ void CopiedCollectives::reduce_scatter(const std::byte* all, const SumRooms& to,
   const i64 bytes = part * size_of(dtype);
   meet(stream);
   for (int i = 1; i < group_.members; ++i) {
-    const int k = after(group_, i);
+    const int k = neighbour(group_, i);
     copy(room(to, k, group_.me, bytes), all + k * bytes, bytes, stream);
   }
   meet(stream);
@@ -138,17 +138,19 @@ void CopiedCollectives::reduce_scatter(const std::byte* all, const SumRooms& to,
 void CopiedCollectives::reduce_scatter(const std::byte* all, const SumRooms& to, i64 part, DType dtype,
                                        const Beside& work) {
   const i64 bytes = part * size_of(dtype);
-  ++sent_;
+  ++transfers_;
   work.lane.fork_from(work.stream);
   meet(work.lane.stream());
   for (int i = 1; i < group_.members; ++i) {
-    const int k = after(group_, i);
-    work.make(k);
+    const int k = neighbour(group_, i);
+    work.work_on(k);
     work.lane.fork_from(work.stream);
     send(all + k * bytes, room(to, k, group_.me, bytes), k, bytes, work.lane.stream());
   }
-  work.make(group_.me);
-  for (int i = 1; i < group_.members; ++i) wait_for(after(group_, i), work.stream);
+  work.work_on(group_.me);
+  work.wait([&] {
+    for (int i = 1; i < group_.members; ++i) wait_for(neighbour(group_, i), work.stream);
+  });
   add(all, to, part, dtype, work.stream);
   work.lane.join(work.stream);
 }

@@ -10,8 +10,8 @@ namespace megalith::cuda {
 // Smaller parts are moved faster by kernels: a copy has a meeting before and after it.
 constexpr i64 kLeastCopied = i64{1} << 20;  // bytes
 
-// Where each member receives the others' terms of its part of a sum, in the members' order: the first one in `mine`,
-// which gets the sum, the rest in `others`. Neither may overlap what the members send.
+// Where each member receives the others' terms of its part of a sum, in the members' order. `mine` has room for the
+// first term, and gets the sum. `others` has room for the rest. Neither may overlap what the members send.
 struct SumRooms {
   SymmetricBuffer mine, others;
 };
@@ -37,12 +37,12 @@ class CopiedCollectives {
   void add(const std::byte* all, const SumRooms& to, i64 part, DType dtype, cudaStream_t stream);
 
   const SymmetricGroup& group_;
-  u32 meetings_ = 0, sent_ = 0;
+  u32 meetings_ = 0, transfers_ = 0;  // so far
 };
 
 // Whether the driver writes words of these members' memory in stream order. Writes `streams` of `words`.
 bool streams_can_meet(const SymmetricGroup& group, cudaStream_t stream);
-// Ends what streams of this GPU wait for, now and later.
+// Ends what streams of this GPU wait for.
 void end_stream_meetings(MeetingWords* words, int groups, cudaStream_t stream);
 
 }  // namespace megalith::cuda

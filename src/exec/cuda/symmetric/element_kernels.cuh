@@ -5,14 +5,17 @@
 
 namespace megalith::cuda::symmetric {
 
-// An element a thread. It is written after all members have read it, so `to` may be `from`. Ends at once if `unless` is
-// not null, and *unless not 0.
+// An element a thread. It is written after all members have read it, so `to` may be `from`. Each member takes
+// its own element if `unless` is not null, and *unless not 0.
 template <class T, bool kLargest>
 __global__ void __launch_bounds__(kThreads)
     small_all_reduce(const __grid_constant__ SymmetricGroup g, const __grid_constant__ SymmetricBuffer from, T* to,
                      i64 count, const float* unless) {
-  if (unless && *unless != 0) return;
   const i64 i = i64(blockIdx.x) * kThreads + threadIdx.x;
+  if (unless && *unless != 0) {
+    if (i < count) to[i] = reinterpret_cast<const T*>(from.on[g.me])[i];
+    return;
+  }
   sum_t<T> sum = 0;
   between_meetings(g, [&] {
     if (i >= count) return;
