@@ -66,8 +66,7 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
     for (int b : buffers) types.push_back(p.buffers[b].type), strides.push_back(plan_.slot_stride(p.buffers[b]));
   };
   take(in.ins, context.ins, s.in_strides), take(in.outs, context.outs, s.out_strides);
-  s.first_only = in.first_only;
-  s.kernel = prepare_any(in.op, context);
+  s.first_only = in.first_only, s.kernel = prepare_any(in.op, context);
   check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}", in.op.name(),
         s.kernel.workspace, in.workspace_bytes);
   s.lane = in.op.lane(), s.reduces = is_data_reduction(plan_.mesh, in.op);
