@@ -8,8 +8,8 @@
 namespace megalith::sim {
 
 // `each`: the Took of one of the two ops, as an instruction. n ranks share the transfer. The rows of each other rank
-// arrive, or are sent, while those of one rank are multiplied. What takes longer than that is exposed. If `parts` do
-// not move one by one, a gather overlaps only the product of the rank's own rows, and a sum overlaps nothing.
+// arrive, or are sent, while those of one rank are multiplied. What takes longer than that is exposed. `parts`:
+// they move one by one. If not, a gather overlaps the product of the rank's own rows only. A sum then overlaps nothing.
 template <class Each>
 Took overlapped_time(const OverlappedProduct& op, const Instruction& in, int n, bool parts, const Each& each) {
   Took product, move;
