@@ -345,7 +345,7 @@ Tensor without_padding(const Tensor& t, i64 rows) {
 const StepResult& one_rank_result(const TrainingSpec& spec) {
   struct Known {
     ModelConfig model;
-    bool documents;
+    bool documents, tally;
     StepResult result;
   };
   static std::vector<std::unique_ptr<Known>> known;
@@ -353,10 +353,10 @@ const StepResult& one_rank_result(const TrainingSpec& spec) {
   one.model.padded_vocab_size = one.model.vocab_size;
   one.documents = spec.documents, one.tally = spec.tally;
   for (const auto& k : known)
-    if (k->model == one.model && k->documents == one.documents) return k->result;
+    if (k->model == one.model && k->documents == one.documents && k->tally == one.tally) return k->result;
   const Batch batch = make_batch(one.model, one.documents);
   Training t(one, batch);
-  known.push_back(std::make_unique<Known>(one.model, one.documents, t.step(initial_values(t.parameters()))));
+  known.push_back(std::make_unique<Known>(one.model, one.documents, one.tally, t.step(initial_values(t.parameters()))));
   return known.back()->result;
 }
 
