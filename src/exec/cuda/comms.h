@@ -52,12 +52,12 @@ class Comm {
   virtual void all_reduce(const std::byte* from, std::byte* to, i64 count, DType dtype, bool largest,
                           cudaStream_t stream) = 0;
   // The maximum of f32 elements. If *unless, which all members have, is not 0, then `to` may be a member's own instead.
-  // An implementation that decides on the GPU does so, and no member waits for another.
-  virtual bool decides_on_gpu() const { return false; }
   virtual void all_reduce_max_unless(const float* /*unless*/, const std::byte* from, std::byte* to, i64 count,
                                      cudaStream_t stream) {
     all_reduce(from, to, count, DType::f32, true, stream);
   }
+  // Whether it then is, and no member waits for another.
+  virtual bool decides_on_gpu() const { return false; }
   // The same as all_gather and reduce_scatter, for a group's communicator of a lane, with work beside them. Not for
   // graphs. Afterwards `stream` waits for the whole.
   virtual void all_gather(const std::byte* mine, std::byte* all, i64 count, DType dtype, const Beside& work);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "exec/sim/overlapped_time.h"
+#include "exec/sim/symmetric_ranks.h"
 #include "ops/host_copy.h"
 #include "ops/state_window.h"
 
@@ -232,11 +233,10 @@ static std::string_view measured_kind(Transfer t) {
   return t == Transfer::all_reduce_max ? name_of(Transfer::all_reduce) : name_of(t);
 }
 
-// As copy engines in symmetric memory do (exec/cuda/symmetric).
+// As copy engines in symmetric memory do. Sums of other numbers of ranks have no kernel (exec/cuda/symmetric).
 bool FactsClock::moves_parts(const std::vector<int>& ranks) const {
-  const bool nvlink = facts_.pcie_gbps > 0 && facts_.node.gbps > facts_.pcie_gbps;
   const size_t n = ranks.size();
-  return nvlink && (n == 2 || n == 4 || n == 8) && placement(ranks, facts_.node_gpus).nodes == 1;
+  return (n == 2 || n == 4 || n == 8) && have_symmetric_memory(ranks, facts_);
 }
 
 Took FactsClock::seconds(const Plan& plan, const Program& program, const Instruction& in) const {

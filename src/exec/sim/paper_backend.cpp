@@ -8,6 +8,7 @@
 #include "exec/cuda_needs/symmetric_needs.h"
 #include "exec/sim/paper_interpreter.h"
 #include "exec/sim/paper_libraries.h"
+#include "exec/sim/symmetric_ranks.h"
 #include "ops/overlapped_product.h"
 #include "plan/unverified.h"
 
@@ -22,14 +23,6 @@ struct CommunicatorNeeds {
   i64 blocks = 0;        // of NCCL's communicators
   std::set<int> mapped;  // ranks whose memory is mapped
 };
-
-// Over PCIe NCCL moves all data. Facts without PCIe's rate may be of any link.
-bool is_symmetric(const std::vector<int>& ranks, const DeviceFacts& facts) {
-  const bool nvlink = facts.pcie_gbps > 0 && facts.node.gbps > facts.pcie_gbps;
-  const auto node = [&](int rank) { return rank / facts.node_gpus; };
-  return nvlink && cuda::may_be_symmetric(ranks.size()) &&
-         std::ranges::all_of(ranks, [&](int r) { return node(r) == node(ranks[0]); });
-}
 
 // Each set of ranks has a communicator for each lane, and another for all-to-all. Ranks of several stages have other
 // plans, so their memory is not symmetric.
@@ -46,7 +39,7 @@ CommunicatorNeeds communicator_needs(const Plan& plan, const Coord& coord, const
       }
   CommunicatorNeeds needs;
   for (const auto& [pairs, stages, lane, ranks] : communicators)
-    if (symmetric_memory && !pairs && !stages && is_symmetric(ranks, facts))
+    if (symmetric_memory && !pairs && !stages && have_symmetric_memory(ranks, facts))
       needs.mapped.insert(ranks.begin(), ranks.end());
     else
       needs.blocks += lane ? kOnLane : kInLine;
