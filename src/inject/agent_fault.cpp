@@ -24,9 +24,9 @@ class AgentFault final : public PlantedFault {
   }
   void step_begins(i64 iteration) override {
     if (iteration != fault_.iteration) return;
-    const bool is_agent = fault_.kind == "agent-kill";
-    agent_.kill(is_agent ? "agent" : "controller");
-    while (is_agent) pause();  // the system kills this rank together with its agent
+    if (fault_.kind == "controller-kill") return agent_.kill("controller");
+    agent_.kill("agent");
+    for (;;) pause();  // the system kills this rank together with its agent
   }
 
  private:
