@@ -7,9 +7,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace megalith {
 
@@ -24,34 +26,31 @@ static bool is_there(i64 pid) {
   return ::kill(pid_t(pid), 0) == 0 || errno == EPERM;
 }
 
-// "PID (NAME) STATE ... EXIT_CODE". The 21st word from STATE on is the size of the memory. If the first thread is the
-// last one to exit, the size is 0 while the thread closes the devices. This takes seconds. Then the thread becomes a
-// zombie.
-std::optional<int> end_in(const std::string& stat) {
-  constexpr int kSize = 20;
-  const std::size_t name_end = stat.rfind(") "), last = stat.find_last_of(' ');
+constexpr std::size_t kStart = 19, kSize = 20;  // places of the 22nd and the 23rd word; the state is the 3rd
+
+// The words of "PID (NAME) STATE ... EXIT_CODE" from the state on, or none. A name may have spaces and parentheses.
+static std::vector<std::string> words_from_state(const std::string& stat) {
+  const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return {};
-  std::istringstream words(stat.substr(name_end + 2));
-  std::string state, word;
-  words >> state;
-  for (int i = 0; i < kSize; ++i) words >> word;
-  if (state != "Z" && word != "0") return {};
-  const int status = std::atoi(stat.c_str() + last + 1);
+  std::istringstream in(stat.substr(name_end + 1));
+  std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
+  return words.size() <= kSize ? std::vector<std::string>() : words;
+}
+
+// If the first thread is the last one to exit, the size of the memory is 0 while the thread closes the devices. This
+// takes seconds. Then the thread becomes a zombie.
+std::optional<int> end_in(const std::string& stat) {
+  const std::vector<std::string> words = words_from_state(stat);
+  if (words.empty() || (words[0] != "Z" && words[kSize] != "0")) return {};
+  const int status = std::atoi(words.back().c_str());
   return status == 0 ? std::nullopt : std::optional(status);
 }
 
 // A process that has ended but still closes its devices has no start.
 i64 start_in(const std::string& stat) {
-  const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  std::istringstream in(stat.substr(name_end + 1));
-  std::string state, skipped;
-  in >> state;
-  constexpr int kBetween = 18;  // fields between the state, the 3rd, and the start, the 22nd
-  for (int i = 0; i < kBetween; ++i) in >> skipped;
-  i64 ticks = 0;
-  in >> ticks;
-  return state == "Z" || state == "X" || end_in(stat) ? 0 : ticks;
+  const std::vector<std::string> words = words_from_state(stat);
+  const bool is_over = words.empty() || words[0] == "Z" || words[0] == "X" || end_in(stat);
+  return is_over ? 0 : std::atoll(words[kStart].c_str());
 }
 
 std::optional<i64> process_start(i64 pid) {

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <malloc.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -30,30 +29,27 @@ int count_arenas() {
   return arenas;
 }
 
-// The exit status of a child process whose 7 threads hold memory at the same time: its number of arenas.
-int arenas_of_threads(bool share) {
-  const pid_t child = fork();
-  if (child == 0) {
-    constexpr int kThreads = 7;
-    if (share) settle_malloc(kThreads);
-    std::latch all(kThreads);
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < kThreads; ++i)
-      threads.emplace_back([&] {
-        const std::vector<char> held(100'000, 1);
-        all.arrive_and_wait();
-      });
-    threads.clear();
-    _exit(count_arenas());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+// 7 threads hold memory at the same time. Then the process ends: its exit status is its number of arenas.
+[[noreturn]] void end_with_arenas_of_threads(bool share) {
+  constexpr int kThreads = 7;
+  if (share) settle_malloc(kThreads);
+  std::latch all(kThreads);
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([&] {
+      const std::vector<char> held(100'000, 1);
+      all.arrive_and_wait();
+    });
+  threads.clear();
+  _exit(count_arenas());
 }
 
+// Each statement runs in a program of its own: a child of this process would have the arenas of earlier tests.
 TEST(ProcessMemory, SevenThreadsShareOneArena) {
-  EXPECT_EQ(arenas_of_threads(false), 8) << "the main thread's, and one for each thread";
-  EXPECT_EQ(arenas_of_threads(true), 1);
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const testing::ExitedWithCode one_for_each_thread_and_the_first(8), one(1);
+  EXPECT_EXIT(end_with_arenas_of_threads(false), one_for_each_thread_and_the_first, "");
+  EXPECT_EXIT(end_with_arenas_of_threads(true), one, "");
 }
 
 }  // namespace
