@@ -37,8 +37,8 @@ static std::vector<std::string> words_from_state(const std::string& stat) {
   return words.size() <= kSize ? std::vector<std::string>() : words;
 }
 
-// If the first thread is the last one to exit, the size of the memory is 0 while the thread closes the devices. This
-// takes seconds. Then the thread becomes a zombie.
+// The first thread may be the last one to exit. Then the size of the memory is 0 while the thread closes the devices.
+// This takes seconds. Then the thread becomes a zombie.
 std::optional<int> end_in(const std::string& stat) {
   const std::vector<std::string> words = words_from_state(stat);
   if (words.empty() || (words[0] != "Z" && words[kSize] != "0")) return {};
