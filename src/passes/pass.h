@@ -65,7 +65,8 @@ bool fuse_casts(Graph& g, const HasKernel& has_kernel);
 bool overlap_tensor(Graph& g);
 // Tensor-parallel transfers overlap the product that reads or makes what they move, if a rank has `least_rows` tokens
 // of it. A product of few rows has too few tiles for a GPU.
-bool overlap_products(Graph& g, i64 least_rows = 2048);
+inline constexpr i64 kOverlappedRows = 2048;
+bool overlap_products(Graph& g, i64 least_rows = kOverlappedRows);
 bool overlap_experts(Graph& g);
 bool overlap_dispatch(Graph& g);  // expert dispatch and combine overlap all independent work
 bool gather_ahead(Graph& g);

@@ -104,7 +104,7 @@ const std::map<int, BlockCost>* BlockCosts::overlapped(const Choice& c) {
 BlockCosts::Block BlockCosts::block_of(const Choice& key, int block) const {
   if (!is_end(block)) return {key, block};
   Choice less{.tp = key.tp, .cp = key.cp, .etp = key.tp, .micro_batch = key.micro_batch};
-  less.tp_overlap = key.tp_overlap, less.sharded = false;
+  less.tp_overlap = key.tp_overlap, less.zero_bubble = key.zero_bubble, less.sharded = false;
   return {less, block};
 }
 
@@ -166,6 +166,14 @@ BlockCost BlockCosts::second_layer(const Options& o, int block, bool zero_bubble
   return out;
 }
 
+// The input, and what the forward keeps. A stage has the other messages once for each of its pieces.
+static double kept_bytes(const Plan& plan) {
+  double out = 0;
+  for (const Leaf& l : plan.leaves)
+    if (l.name == "in" || (l.role == Role::kept && l.name.starts_with("kept ") && !l.host)) out += double(l.bytes);
+  return out;
+}
+
 BlockCost BlockCosts::plan(const Options& o, int block, bool zero_bubble, int count) const {
   Options staged = o;
   StepSpec spec = step_spec(o);
@@ -186,8 +194,7 @@ BlockCost BlockCosts::plan(const Options& o, int block, bool zero_bubble, int co
   out.hideable_forward = tensor_transfers(step.plan, "forward", clock_);
   out.hideable = tensor_transfers(step.plan, "backward", clock_);
   add_parameters(step, out);
-  for (const Leaf& l : step.plan.leaves)
-    if (l.role == Role::kept && !l.host) out.kept += double(l.bytes);
+  out.kept = kept_bytes(step.plan);
   out.working = double(step.plan.arena_bytes - step.plan.leaf_bytes);
   if (const Leaf* sent = step.plan.find_leaf("out")) out.sent = double(sent->bytes);
   return out;

@@ -20,7 +20,7 @@ struct BlockCost {
   double dense = 0, experts = 0;  // number of a rank's parameters
   double tied = 0;                // of `dense`: parameters of a table that the last block also has
   double gradient_bytes = 0, weight_bytes = 0, state_bytes = 0;  // of one parameter
-  double kept = 0;     // bytes that one micro-batch keeps from forward to backward
+  double kept = 0;     // bytes that one micro-batch keeps from forward to backward, with the block's input
   double working = 0;  // peak bytes of temporaries
   double sent = 0;     // bytes of its output
 };

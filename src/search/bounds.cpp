@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "exec/sim/facts_clock.h"
 #include "models/gpt/gpt.h"
 #include "optim/optimizer.h"
 #include "optim/update.h"
@@ -12,13 +13,13 @@ namespace megalith::search {
 
 namespace {
 
-double fastest_rate(const DeviceFacts& facts) {
+// Flops a second. codes: products may read fp8.
+double fastest_rate(const DeviceFacts& facts, bool codes) {
   double most = 0;
   for (const auto* list : {&facts.products, &facts.attention})
     for (const KernelFact& f : *list)
       most = std::max(most, f.work / std::max(f.seconds - facts.launch_us * 1e-6, 0.1 * f.seconds));
-  const auto peak = facts.peak_tflops.find("bf16");
-  return std::max(most, peak == facts.peak_tflops.end() ? 100e12 : peak->second * 1e12 * 2 / 3);
+  return std::max(most, sim::unmeasured_rate(facts, codes));
 }
 
 double expert_parameters(const ModelConfig& m) {
@@ -47,7 +48,7 @@ Bounds::Bounds(const Options& base, const DeviceFacts& facts, i64 gpus) : base_(
   state_ = r.parameters == r.main_parameters ? 0 : double(size_of(main_type(r.parameters, r.main_parameters, false)));
   for (const OptimizerState& s : o.optimizer.chosen().states(r)) state_ += double(size_of(s.dtype));
   if (o.optimizer.optimizer_cpu_offload) state_ = 0;
-  fastest_ = fastest_rate(facts) / std::min(1.0, facts.together);
+  fastest_ = fastest_rate(facts, o.quantize.on()) / std::min(1.0, facts.together);
   context_bytes_ = double(facts.reserved_bytes);
 }
 

@@ -36,7 +36,8 @@ inline constexpr double kRough = 0.05;
 class RoughCosts {
  public:
   RoughCosts(const Options& base, const DeviceFacts& facts, i64 gpus, BlockCosts& costs, InFlight& in_flight);
-  // `bound`: the choice's. The result is not below it.
+  // `bound`: the choice's. The result is not below it. It is the same for a model that cannot be built: the rules
+  // report it.
   Bound of(const Choice& c, const Bound& bound);
 
  private:
@@ -45,6 +46,7 @@ class RoughCosts {
     double kept = 0;  // bytes
   };
   const Whole& whole(const Choice& c);
+  Bound of(const Whole& one, const Choice& c, const Bound& bound) const;
   double sent(const Choice& c) const;                      // seconds of a micro-batch in all layers
   double among_neighbours(double bytes, i64 ranks) const;  // seconds of an all-gather of this many bytes in total
 

@@ -16,9 +16,9 @@ struct Stage {
   double forward = 0, backward = 0, weights = 0;  // of a micro-batch
   double dense_update = 0, expert_update = 0;
   double dense = 0, experts = 0;
-  double kept = 0, working = 0;
-  double hidden = 0;       // seconds of a micro-batch that are taken to overlap
-  BlockCost of_element{};  // bytes of one parameter
+  double working = 0;
+  std::vector<double> kept;  // of each piece
+  BlockCost of_element{};    // bytes of one parameter
   double work() const { return forward + backward + weights; }
 };
 
@@ -27,7 +27,7 @@ void add(Stage& stage, const BlockCost& block) {
   const double all = std::max(1.0, block.dense + block.experts);
   stage.dense_update += block.update * block.dense / all, stage.expert_update += block.update * block.experts / all;
   stage.dense += block.dense, stage.experts += block.experts;
-  stage.kept += block.kept, stage.working = std::max(stage.working, block.working);
+  stage.kept.back() += block.kept, stage.working = std::max(stage.working, block.working);
   stage.of_element = block;
 }
 
@@ -41,25 +41,25 @@ class Composition {
     if (c.pp > 1) blocks = pipeline_of(o.parallel, o.model, 0, int(n_)).blocks;
     pieces_ = int(i64(blocks.size()) / c.pp);
     stages_.resize(size_t(c.pp)), tasks_.resize(size_t(c.pp));
+    sent_ = known.at(0).sent;
     int block = 0;
     for (size_t v = 0; v < blocks.size(); ++v) {
       sim::TaskCost& task = tasks_[v % stages_.size()].emplace_back();
+      // Besides the input: its gradient, the output and the output's gradient.
+      const double messages = (v > 0 ? 1 : 0) + (v + 1 < blocks.size() ? 2 : 0);
+      stages_[v % stages_.size()].kept.push_back(messages * sent_);
       bool leads = true;  // no layer of the piece has come yet
       for (i64 i = 0; i < blocks[v]; ++i) {
         BlockCost cost = known.at(costs.kind(block));
-        if (hides) {
-          cost.forward -= cost.hideable_forward, cost.backward -= cost.hideable;
-          stages_[v % stages_.size()].hidden += cost.hideable_forward + cost.hideable;
-        }
+        if (hides) cost.forward -= cost.hideable_forward, cost.backward -= cost.hideable;
         if (cost.lead != 0 && leads) cost.backward += cost.lead, leads = false;
         task.forward += cost.forward, task.backward += cost.backward, task.weights += cost.weights;
         add(stages_[v % stages_.size()], cost), ++block;
       }
     }
-    sent_ = known.at(0).sent;
     if (c.pp == 1) leave_out_tied(known.at(0));
     if (c.pp == 1)
-      stages_[0].kept -= known.at(costs.blocks() - 1).kept;  // its memory is part of the head's temporaries
+      stages_[0].kept[0] -= known.at(costs.blocks() - 1).kept;  // its memory is part of the head's temporaries
   }
 
   double seconds() const {
@@ -79,11 +79,6 @@ class Composition {
     }
     const double send = clock_.send(sent_, 0, int(o_.parallel.world_size / c_.pp));
     return out + 2 * double(c_.pp - 1) * send + end;
-  }
-
-  // Seconds of a step that are taken to overlap, at most.
-  double hidden() const {
-    return (n_ + double(c_.pp) - 1) * std::ranges::max_element(stages_, {}, &Stage::hidden)->hidden;
   }
 
   // The closed formulas of a pipeline are inaccurate for few tasks.
@@ -165,9 +160,10 @@ class Composition {
     const Stage& s = stages_[size_t(stage)];
     const BlockCost& e = s.of_element;
     const double each = e.weight_bytes + e.gradient_bytes;
+    const std::vector<int>& slots = in_flight_.of(c_, stage, int(n_));
+    const double kept = std::inner_product(s.kept.begin(), s.kept.end(), slots.begin(), 0.0);
     return s.dense * (each + e.state_bytes / shards(dense_ranks())) +
-           s.experts * (each + e.state_bytes / shards(expert_ranks())) + s.kept * in_flight_.of(c_, stage, int(n_)) +
-           s.working;
+           s.experts * (each + e.state_bytes / shards(expert_ranks())) + kept + s.working;
   }
 
   const Options& o_;
@@ -184,38 +180,37 @@ class Composition {
 
 }  // namespace
 
-double InFlight::of(const Choice& c, int stage, int micro_batches) {
-  if (c.pp == 1) return 1;
-  const auto [it, is_new] = known_.try_emplace({c.pp, c.vpp, c.zero_bubble, stage, micro_batches}, 0);
+const std::vector<int>& InFlight::of(const Choice& c, int stage, int micro_batches) {
+  const auto [it, is_new] = known_.try_emplace({c.pp, c.vpp, c.zero_bubble, stage, micro_batches});
   if (!is_new) return it->second;
+  if (c.pp == 1) return it->second = {1};
   const TaskList tasks = schedule(
       {.stages = int(c.pp), .chunks = int(c.vpp), .micro_batches = micro_batches, .split_weights = c.zero_bubble},
       stage);
-  for (int chunk = 0; chunk < int(c.vpp); ++chunk) it->second += slots(tasks, chunk);
-  return it->second /= double(c.vpp);
+  for (int chunk = 0; chunk < int(c.vpp); ++chunk) it->second.push_back(slots(tasks, chunk));
+  return it->second;
 }
 
 namespace {
 
-// Transfers of experts overlap with neighbouring layers, which the plan of a single block does not show.
+// The plan of a single block does not show what neighbouring layers do: their work overlaps transfers of experts, and
+// their kernels cast to fp8.
 double error_of(const Options& o, const Composition& whole) {
-  constexpr double kUsual = 0.01, kMixture = 0.15;
+  constexpr double kUsual = 0.01, kMixture = 0.15, kCodes = 0.08;
   if (o.model.moe.num_experts > 0) return kMixture;
+  if (o.quantize.on()) return kCodes;
   return whole.few_tasks() ? kError : kUsual;
 }
 
 Estimate estimate_of(const Options& o, const Composition& whole) {
   const double seconds = whole.few_tasks() ? whole.played() : whole.seconds();
-  return {seconds, error_of(o, whole), whole.bytes(), seconds};
+  return {seconds, error_of(o, whole), whole.bytes()};
 }
 
 }  // namespace
 
 Estimate estimate(const Options& o, const Choice& c, BlockCosts& costs, InFlight& in_flight, const DeviceFacts& facts) {
-  const Composition whole(o, c, costs, costs.of(c), c.tp_overlap, in_flight, facts);
-  Estimate out = estimate_of(o, whole);
-  out.most += whole.hidden();
-  return out;
+  return estimate_of(o, Composition(o, c, costs, costs.of(c), c.tp_overlap, in_flight, facts));
 }
 
 std::optional<Estimate> estimate_overlap(const Options& o, const Choice& c, BlockCosts& costs, InFlight& in_flight,

@@ -11,7 +11,6 @@ struct Estimate {
   double seconds = 0;
   double error = 0;  // how far the whole plan's time may be below it, as a fraction
   double bytes = 0;  // of the fullest stage, with the device context
-  double most = 0;   // seconds; more than `seconds` where it is unknown how much of the transfers overlaps
 };
 
 // The largest `error`. In a step with few tasks the ends of a stage count more.
@@ -19,14 +18,13 @@ inline constexpr double kError = 0.03;
 // How far the memory of a whole plan may be below its estimate: a fraction, and bytes.
 inline constexpr double kMemoryError = 0.03, kMemorySlack = 128 << 20;
 
-// Micro-batches whose activations a stage holds, in units of the whole stage's pieces. It asks the schedules
-// themselves.
+// Micro-batches whose activations a stage holds, of each of its pieces. It asks the schedules themselves.
 class InFlight {
  public:
-  double of(const Choice& c, int stage, int micro_batches);
+  const std::vector<int>& of(const Choice& c, int stage, int micro_batches);
 
  private:
-  std::map<std::vector<i64>, double> known_;
+  std::map<std::vector<i64>, std::vector<int>> known_;
 };
 
 // `options`: with(base, choice). Error if the layers cannot be divided. With --tp-comm-overlap it takes all transfers

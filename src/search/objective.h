@@ -22,14 +22,10 @@ class Order {
   }
   double of(const Price& p) const { return bytes_ ? double(p.fullest.need.total()) : p.time.seconds; }
 
-  // The key of a layout with this estimate if nothing overlaps that may or may not.
-  double surely(const Estimate& e) const { return bytes_ ? e.bytes : e.most; }
   // The smallest possible key of a layout with this estimate.
   double least(const Estimate& e) const {
     return bytes_ ? (e.bytes - kMemorySlack) / (1 + kMemoryError) : e.seconds * (1 - e.error);
   }
-  // The largest key of a layout that may still be as good as an estimate of this value.
-  double most(double value) const { return bytes_ ? value * (1 + kMemoryError) + kMemorySlack : value * (1 + kError); }
 
  private:
   bool bytes_;

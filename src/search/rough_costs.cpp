@@ -1,6 +1,8 @@
 // A lower bound of a layout's step time that needs no plan.
 #include <algorithm>
+#include <numeric>
 
+#include "passes/pass.h"
 #include "search/bounds.h"
 
 namespace megalith::search {
@@ -16,7 +18,8 @@ const RoughCosts::Whole& RoughCosts::whole(const Choice& c) {
   Whole all;
   for (int block = 0; block < costs_.blocks(); ++block) {
     const BlockCost& b = blocks.at(costs_.kind(block));
-    all.work += b.forward + b.backward + b.weights, all.kept += b.kept;
+    all.work += b.forward + b.backward + b.weights;
+    if (block + 1 < costs_.blocks()) all.kept += b.kept;  // the first stage may have no head
   }
   return known_.emplace(one, all).first->second;
 }
@@ -28,15 +31,16 @@ double RoughCosts::among_neighbours(double bytes, i64 ranks) const {
   return clock_.transfer(bytes * double(ranks - 1) / double(ranks), bytes, group);
 }
 
-// Transfers to and from attention and the MLP, forward and backward: at least three of each of these four. Only those
-// of the backward overlap with products. A mixture gathers the tokens of all ranks that share its experts
-// (models/blocks/tokens_of_experts.h).
+// Transfers to and from attention and the MLP, forward and backward: at least three of each of these four. With
+// --tp-comm-overlap only those of the forward may be exposed, and only if a rank has few tokens (passes/pass.h). A
+// mixture gathers the tokens of all ranks that share its experts (models/blocks/tokens_of_experts.h).
 double RoughCosts::sent(const Choice& c) const {
   constexpr double kTransfers = 3, kForward = 2, kBytes = 2;
   const ModelConfig& m = base_.model;
   const double tokens = double(c.micro_batch * m.seq_length) / double(c.cp);
   const double bytes = kBytes * tokens * double(m.hidden_size);
-  const double tensor = (c.tp_overlap ? kForward : kTransfers) * among_neighbours(bytes, c.tp);
+  const double forward = tokens / double(c.tp) < double(kOverlappedRows) ? kForward : 0;
+  const double tensor = (c.tp_overlap ? forward : kTransfers) * among_neighbours(bytes, c.tp);
   const std::vector<bool> pattern = m.moe.pattern(m.num_layers);
   const double mixtures = double(std::ranges::count(pattern, true)), all = double(m.num_layers);
   const i64 sharing = c.ep * c.etp;
@@ -48,12 +52,20 @@ double RoughCosts::sent(const Choice& c) const {
 }
 
 Bound RoughCosts::of(const Choice& c, const Bound& bound) {
-  const Whole& one = whole(c);
+  try {
+    return of(whole(c), c, bound);
+  } catch (const Error&) {
+    return bound;
+  }
+}
+
+Bound RoughCosts::of(const Whole& one, const Choice& c, const Bound& bound) const {
   const double ranks = double(c.tp * c.pp * c.cp), dp = double(gpus_) / ranks;
   const double n = std::max(1.0, double(base_.train.global_batch_size) / (double(c.micro_batch) * dp));
   const double work = one.work / ranks + sent(c) / double(c.pp);
   const double idle = c.zero_bubble ? 0 : double(c.pp - 1) / (n * double(c.vpp));
-  const double kept = one.kept / ranks * in_flight_.of(c, 0, int(n));
+  const std::vector<int>& slots = in_flight_.of(c, 0, int(n));
+  const double kept = one.kept / ranks * std::accumulate(slots.begin(), slots.end(), 0.0) / double(slots.size());
   constexpr double kEven = 0.8;  // a first stage may have fewer layers than the average
   return {std::max(bound.seconds, n * work * (1 + idle) * (1 - kRough)), bound.bytes + kEven * kept};
 }

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
-#include <span>
 
 #include "base/in_parallel.h"
 #include "search/estimate.h"
 #include "search/legality.h"
+#include "search/misses.h"
 
 namespace megalith::search {
 
@@ -37,9 +38,12 @@ class Run {
     for (const auto& [reason, refused] : out_.reasons) out_.layouts += refused.count;
     pick(plain);
     if (plain.empty()) keep_unfit();
-    if (lacks_memory() && !base_.offload.on) pick(choices(true, ignored_));
-    std::ranges::sort(out_.misses, {}, &Miss::bytes);
-    if (out_.misses.size() > kMisses) out_.misses.resize(kMisses);
+    if (lacks_memory() && !base_.offload.on) {
+      if (!out_.best.empty()) most_ = kOffloaded * order_.of(out_.best[0].price);
+      pick(choices(true, ignored_));
+    }
+    out_.misses = misses_.nearest();
+    if (misses_.count()) out_.reasons[kMemory].count += misses_.count();
     // Layouts that a bound excluded were not checked by the rules.
     for (const Miss& m : out_.misses)
       if (!legality_.any() && !legal(m.choice)) --out_.reasons[kMemory].count;  // counted by its rule now
@@ -48,8 +52,9 @@ class Run {
   }
 
  private:
-  static constexpr size_t kMisses = 3, kAtOnce = 4, kLooked = 64;
-  static constexpr double kSurely = 0.85;  // of the memory: an estimate below it usually means that the layout fits
+  static constexpr size_t kAtOnce = 4, kLooked = 64;
+  // Offloading must be faster by 3%: the host's memory and bus are shared, and only one GPU's offloading was measured.
+  static constexpr double kOffloaded = 0.97, kNoLimit = std::numeric_limits<double>::infinity();
 
   struct Bounded {
     Choice choice;
@@ -57,14 +62,16 @@ class Run {
   };
   struct Guess {
     Choice choice;
-    Estimate estimate;
+    std::optional<Estimate> estimate{};  // none: only a bound is known
     bool refined = false;
   };
 
-  // Activations in host memory may help if nothing fits, or if the best layout recomputes.
+  // Activations in host memory may help if memory refuses a layout that may be better than the best one. They may also
+  // help if the best one recomputes.
   bool lacks_memory() const {
-    if (out_.best.empty()) return !out_.misses.empty();
-    return out_.best[0].choice.recompute != Recompute::none;
+    if (out_.best.empty()) return misses_.count() > 0;
+    const Found& best = out_.best[0];
+    return best.choice.recompute != Recompute::none || misses_.least() < kOffloaded * order_.of(best.price);
   }
 
   Space space(bool offload) const {
@@ -101,22 +108,43 @@ class Run {
         if (legal(c)) plan(std::vector{c});
       return;
     }
-    std::multimap<double, Guess> guesses;  // equal ones in their order
-    for (const Guess& g : guess(bounded(choices))) guesses.emplace(order_.of(g.estimate), g);
+    std::multimap<double, Guess> queue;  // by the sort key of a bound, later of an estimate; equal ones in their order
+    for (const Bounded& b : bounded(choices)) queue.emplace(order_.of(b.bound), Guess{b.choice});
     std::vector<Choice> next;
-    while (!guesses.empty()) {
-      const Guess g = guesses.extract(guesses.begin()).mapped();
-      const bool left = out_.best.size() >= request_.top && order_.least(g.estimate) > order_.of(out_.best[0].price);
-      if (left)
-        ++out_.slower;
-      else if (const std::optional<Guess> finer = refined(g))
-        guesses.emplace(order_.of(finer->estimate), *finer);
-      else
-        next.push_back(g.choice);
-      if (next.size() < kAtOnce && !guesses.empty()) continue;
+    while (!queue.empty()) {
+      if (!queue.begin()->second.estimate) {
+        estimate_first(queue);
+      } else {
+        const Guess g = queue.extract(queue.begin()).mapped();
+        if (order_.least(*g.estimate) > (is_full() ? std::min(order_.of(out_.best[0].price), most_) : most_))
+          ++out_.slower;
+        else if (const std::optional<Guess> finer = refined(g))
+          queue.emplace(order_.of(*finer->estimate), *finer);
+        else
+          next.push_back(g.choice);
+      }
+      if (next.size() < kAtOnce && !queue.empty()) continue;
       plan(next);
       next.clear();
     }
+  }
+
+  bool is_full() const { return out_.best.size() >= request_.top; }
+
+  // Estimates the layouts at the front of the queue, of which only bounds are known.
+  void estimate_first(std::multimap<double, Guess>& queue) {
+    const double worst = is_full() ? std::min(order_.of(out_.best[request_.top - 1].price), most_) : most_;
+    std::vector<Choice> looked;
+    while (looked.size() < kLooked && !queue.empty() && !queue.begin()->second.estimate) {
+      const auto first = queue.extract(queue.begin());
+      if (first.key() > worst)
+        ++out_.slower;
+      else
+        looked.push_back(first.mapped().choice);
+    }
+    prepare(looked);
+    for (const Choice& c : looked)
+      if (const std::optional<Estimate> e = fitting(c)) queue.emplace(order_.of(*e), Guess{c, e});
   }
 
   // By the overlap of two layers. It costs more than the first estimate, so only layouts that come next have it.
@@ -133,23 +161,14 @@ class Run {
     std::vector<Bounded> out;
     for (const Choice& c : choices) {
       Bound b = bounds.of(c);
-      if (b.bytes <= limit_ && can_be_scheduled(c)) b = rougher(rough, c, b);
+      if (b.bytes <= limit_ && can_be_scheduled(c)) b = rough.of(c, b);
       if (b.bytes > limit_)
-        miss(c, b.bytes, false);
+        misses_.add({c, b.bytes, false}, order_.of(b));
       else if (!too_slow(c, b.seconds, false))
         out.push_back({c, b});
     }
     std::ranges::stable_sort(out, {}, [&](const Bounded& b) { return order_.of(b.bound); });
     return out;
-  }
-
-  // The rules report a model that cannot be built.
-  static Bound rougher(RoughCosts& rough, const Choice& c, const Bound& bound) {
-    try {
-      return rough.of(c, bound);
-    } catch (const Error&) {
-      return bound;
-    }
   }
 
   // The condition of a schedule on the micro-batches. The rules check the rest.
@@ -158,45 +177,20 @@ class Run {
     return c.vpp == 1 || n % c.pp == 0;
   }
 
-  std::vector<Guess> guess(const std::vector<Bounded>& bounded) {
-    std::vector<Guess> out;
-    std::multiset<double> surely;  // sort keys of layouts that surely fit
-    for (size_t first = 0; first < bounded.size(); first += kLooked) {
-      if (surely.size() >= request_.top) {
-        const double worst = *std::next(surely.begin(), i64(request_.top) - 1);
-        if (order_.of(bounded[first].bound) > order_.most(worst)) {
-          out_.slower += i64(bounded.size() - first);
-          break;
-        }
-      }
-      const std::span next = std::span(bounded).subspan(first, std::min(kLooked, bounded.size() - first));
-      prepare(next);
-      for (const Bounded& b : next) {
-        const std::optional<Estimate> e = fitting(b.choice);
-        if (!e) continue;
-        if (e->bytes < limit_ * kSurely && e->most * (1 + e->error) < request_.most_seconds)
-          surely.insert(order_.surely(*e));
-        out.push_back({b.choice, *e});
-      }
-    }
-    return out;
-  }
-
   // The estimate of a layout that may fit and may be fast enough.
   std::optional<Estimate> fitting(const Choice& c) {
     const std::optional<Estimate> e = estimated(c);
     if (!e) return {};
-    if (e->bytes > limit_ * (1 + kMemoryError) + kMemorySlack) return miss(c, e->bytes, false), std::nullopt;
+    if (e->bytes > limit_ * (1 + kMemoryError) + kMemorySlack)
+      return misses_.add({c, e->bytes, false}, order_.least(*e)), std::nullopt;
     if (too_slow(c, e->seconds * (1 - e->error), false)) return {};
     return e;
   }
 
   // Plans their blocks in parallel.
-  void prepare(std::span<const Bounded> next) {
-    std::vector<Choice> choices;
-    for (const Bounded& b : next)
-      if (legal(b.choice)) choices.push_back(b.choice);
-    costs_.prepare(choices);
+  void prepare(std::vector<Choice> next) {
+    std::erase_if(next, [&](const Choice& c) { return !legal(c); });
+    costs_.prepare(next);
   }
 
   std::optional<Estimate> estimated(const Choice& c) {
@@ -211,14 +205,6 @@ class Run {
   }
 
   bool legal(const Choice& c) { return legality_.allows(c); }
-
-  void miss(const Choice& c, double bytes, bool exact) {
-    ++out_.reasons[kMemory].count;
-    out_.misses.push_back({c, bytes, exact});
-    if (out_.misses.size() < 4096) return;
-    std::ranges::sort(out_.misses, {}, &Miss::bytes);
-    out_.misses.resize(kMisses);
-  }
 
   // In parallel. The result does not depend on the number of cores.
   void plan(const std::vector<Choice>& choices) {
@@ -248,8 +234,9 @@ class Run {
 
   void keep(const Choice& c, const Price& price) {
     const double bytes = double(price.fullest.need.total());
-    if (bytes > limit_) return miss(c, bytes, true);
+    if (bytes > limit_) return misses_.add({c, bytes, true}, order_.of(price));
     if (too_slow(c, price.time.seconds, true)) return;
+    if (order_.of(price) > most_) return void(++out_.slower);
     const auto at =
         std::ranges::upper_bound(out_.best, order_.of(price), {}, [&](const Found& f) { return order_.of(f.price); });
     out_.best.insert(at, {c, price});
@@ -272,7 +259,9 @@ class Run {
   const Request& request_;
   const Order order_;
   double limit_ = 0;
+  double most_ = kNoLimit;  // the largest sort key of a layout that is kept
   Outcome out_;
+  Misses misses_;
   Reasons ignored_;
   Legality legality_{base_, texts_, out_.reasons};
 };

@@ -129,14 +129,15 @@ double FactsClock::moving(double bytes) const {
   return bytes / (facts_.hbm_gbps * 1e9 * at(facts_.memory_curve, bytes, kShareOfPeak));
 }
 
-// From the data sheet: two thirds of the peak flops, or of the memory bandwidth.
+double unmeasured_rate(const DeviceFacts& facts, bool codes) {
+  const auto peak = facts.peak_tflops.find("bf16");
+  constexpr double kOfCodes = 2;  // tensor cores process twice as many numbers of half the bits
+  return (peak == facts.peak_tflops.end() ? 100 : peak->second) * (codes ? kOfCodes : 1) * 1e12 * kShareOfPeak;
+}
+
 double FactsClock::without_facts(const KernelKind& kind) const {
   if (kind.table == KernelKind::Table::memory) return moving(kind.work);
-  const auto peak = facts_.peak_tflops.find("bf16");
-  constexpr double kOfCodes = 2;  // tensor cores process twice as many numbers of half the bits
-  const double tflops = (peak == facts_.peak_tflops.end() ? 100 : peak->second) *
-                        (kind.form.find("f8_") != std::string::npos ? kOfCodes : 1);
-  return kind.work / (tflops * 1e12 * kShareOfPeak);
+  return kind.work / unmeasured_rate(facts_, kind.form.find("f8_") != std::string::npos);
 }
 
 double FactsClock::seconds(const KernelKind& kind) const {

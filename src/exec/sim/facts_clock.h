@@ -11,6 +11,9 @@
 
 namespace megalith::sim {
 
+// Flops a second of a product whose form was not measured: two thirds of the data sheet's peak. codes: it reads fp8.
+double unmeasured_rate(const DeviceFacts& facts, bool codes);
+
 class FactsClock final : public Clock {
  public:
   explicit FactsClock(const DeviceFacts& facts, const Coord& coord = {});
