@@ -38,7 +38,7 @@ class Run {
     for (const auto& [reason, refused] : out_.reasons) out_.layouts += refused.count;
     pick(plain);
     if (plain.empty()) keep_unfit();
-    if (lacks_memory() && !base_.offload.on) {
+    if (lacks_memory() && can_offload()) {
       if (!out_.best.empty()) most_ = kOffloaded * order_.of(out_.best[0].price);
       pick(choices(true, ignored_));
     }
@@ -73,6 +73,8 @@ class Run {
     const Found& best = out_.best[0];
     return best.choice.recompute != Recompute::none || misses_.least() < kOffloaded * order_.of(best.price);
   }
+
+  bool can_offload() const { return !base_.offload.on && !base_.quantize.on(); }  // the rules refuse both together
 
   Space space(bool offload) const {
     Space s = space_of(base_, request_.gpus, std::min<i64>(8 * facts_.node_gpus, 64));
