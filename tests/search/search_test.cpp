@@ -60,6 +60,11 @@ std::vector<double> seconds_of(const Outcome& found, size_t most) {
   return out;
 }
 
+std::vector<Found> best_on_h100s(const std::string& flags, i64 gpus) {
+  Searcher searcher(base_of(flags), find_facts("h100"));
+  return searcher.run({.gpus = gpus, .top = 1}).best;
+}
+
 }  // namespace
 
 TEST(Search, finds_what_planning_every_layout_finds) {
@@ -212,12 +217,8 @@ TEST(Search, activations_go_to_the_host_where_only_recomputation_fits) {
       "--global-batch-size 256 --tp-comm-overlap --tensor-model-parallel-size 4 --pipeline-model-parallel-size 8 "
       "--context-parallel-size 1 --num-virtual-stages-per-pipeline-rank 12 --micro-batch-size 1 "
       "--pipeline-schedule 1f1b ";
-  const DeviceFacts device = find_facts("h100");
-  const auto best = [&](const std::string& more) {
-    Searcher searcher(base_of(flags + more), device);
-    return searcher.run({.gpus = 128, .top = 1}).best;
-  };
-  const std::vector<Found> free = best(""), recomputing = best("--recompute-granularity full ");
+  const std::vector<Found> free = best_on_h100s(flags, 128),
+                           recomputing = best_on_h100s(flags + "--recompute-granularity full ", 128);
   ASSERT_FALSE(free.empty() || recomputing.empty());
   EXPECT_TRUE(free[0].choice.offload);
   EXPECT_LT(free[0].price.time.seconds, 0.9 * recomputing[0].price.time.seconds);
@@ -231,12 +232,8 @@ TEST(Search, activations_go_to_the_host_where_that_is_faster_than_a_longer_pipel
       "--ffn-hidden-size 28672 --seq-length 8192 --vocab-size 128256 --global-batch-size 1024 --tp-comm-overlap "
       "--tensor-model-parallel-size 4 --context-parallel-size 1 --micro-batch-size 1 --pipeline-schedule 1f1b "
       "--num-virtual-stages-per-pipeline-rank 1 ";
-  const DeviceFacts device = find_facts("h100");
-  const auto best = [&](const std::string& more) {
-    Searcher searcher(base_of(flags + more), device);
-    return searcher.run({.gpus = 64, .top = 1}).best;
-  };
-  const std::vector<Found> free = best(""), longer = best("--pipeline-model-parallel-size 8 ");
+  const std::vector<Found> free = best_on_h100s(flags, 64),
+                           longer = best_on_h100s(flags + "--pipeline-model-parallel-size 8 ", 64);
   ASSERT_FALSE(free.empty() || longer.empty());
   EXPECT_EQ(longer[0].choice.recompute, Recompute::none);
   EXPECT_TRUE(free[0].choice.offload);
