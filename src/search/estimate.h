@@ -13,7 +13,7 @@ struct Estimate {
   double bytes = 0;  // of the fullest stage, with the device context
 };
 
-// The largest `error`. In a step with few tasks the ends of a stage count more.
+// The `error` of a step with few tasks: the ends of a stage count more.
 inline constexpr double kError = 0.03;
 // How far the memory of a whole plan may be below its estimate: a fraction, and bytes.
 inline constexpr double kMemoryError = 0.03, kMemorySlack = 128 << 20;

@@ -56,15 +56,12 @@ class Run {
   // Offloading must be faster by 3%: the host's memory and bus are shared, and only one GPU's offloading was measured.
   static constexpr double kOffloaded = 0.97, kNoLimit = std::numeric_limits<double>::infinity();
 
-  struct Bounded {
-    Choice choice;
-    Bound bound;
-  };
   struct Guess {
     Choice choice;
     std::optional<Estimate> estimate{};  // none: only a bound is known
     bool refined = false;
   };
+  using Queue = std::multimap<double, Guess>;  // by the sort key of a bound, later of an estimate
 
   // Activations in host memory may help if memory refuses a layout that may be better than the best one. They may also
   // help if the best one recomputes.
@@ -110,15 +107,14 @@ class Run {
         if (legal(c)) plan(std::vector{c});
       return;
     }
-    std::multimap<double, Guess> queue;  // by the sort key of a bound, later of an estimate; equal ones in their order
-    for (const Bounded& b : bounded(choices)) queue.emplace(order_.of(b.bound), Guess{b.choice});
+    Queue queue = bounded(choices);
     std::vector<Choice> next;
     while (!queue.empty()) {
       if (!queue.begin()->second.estimate) {
         estimate_first(queue);
       } else {
         const Guess g = queue.extract(queue.begin()).mapped();
-        if (order_.least(*g.estimate) > (is_full() ? std::min(order_.of(out_.best[0].price), most_) : most_))
+        if (order_.least(*g.estimate) > most(0))
           ++out_.slower;
         else if (const std::optional<Guess> finer = refined(g))
           queue.emplace(order_.of(*finer->estimate), *finer);
@@ -131,11 +127,14 @@ class Run {
     }
   }
 
-  bool is_full() const { return out_.best.size() >= request_.top; }
+  // The largest sort key of a layout that may come before this row of a full table.
+  double most(size_t row) const {
+    return out_.best.size() >= request_.top ? std::min(order_.of(out_.best[row].price), most_) : most_;
+  }
 
   // Estimates the layouts at the front of the queue, of which only bounds are known.
-  void estimate_first(std::multimap<double, Guess>& queue) {
-    const double worst = is_full() ? std::min(order_.of(out_.best[request_.top - 1].price), most_) : most_;
+  void estimate_first(Queue& queue) {
+    const double worst = most(request_.top - 1);
     std::vector<Choice> looked;
     while (looked.size() < kLooked && !queue.empty() && !queue.begin()->second.estimate) {
       const auto first = queue.extract(queue.begin());
@@ -157,19 +156,18 @@ class Run {
     return e ? std::optional(Guess{g.choice, *e, true}) : std::nullopt;
   }
 
-  std::vector<Bounded> bounded(const std::vector<Choice>& choices) {
+  Queue bounded(const std::vector<Choice>& choices) {
     const Bounds bounds(base_, facts_, request_.gpus);
     RoughCosts rough(base_, facts_, request_.gpus, costs_, in_flight_);
-    std::vector<Bounded> out;
+    Queue out;
     for (const Choice& c : choices) {
       Bound b = bounds.of(c);
       if (b.bytes <= limit_ && can_be_scheduled(c)) b = rough.of(c, b);
       if (b.bytes > limit_)
         misses_.add({c, b.bytes, false}, order_.of(b));
       else if (!too_slow(c, b.seconds, false))
-        out.push_back({c, b});
+        out.emplace(order_.of(b), Guess{c});
     }
-    std::ranges::stable_sort(out, {}, [&](const Bounded& b) { return order_.of(b.bound); });
     return out;
   }
 
