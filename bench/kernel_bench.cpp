@@ -1,7 +1,9 @@
 // kernel-bench measures the CUDA kernels one by one, at the sizes of real models. It prints median milliseconds, and
 // bytes over the device's copy bandwidth. Bytes count each operand once, by the op's cost rule. The bandwidth is
-// measured first. In a row: several launches in a CUDA graph, as in a step; rates are of these. Alone: one launch and
-// its wait, including the launch overhead. Operands are random; buffers rotate through more memory than the L2 cache.
+// measured first, of 4 GiB. Of its size: over the bandwidth of copies with as many bytes, in a row. A short kernel has
+// no time to reach the bandwidth of a long copy. In a row: several launches in a CUDA graph, as in a step; rates are of
+// these. Alone: one launch and its wait, including the launch overhead. Operands are random; buffers rotate through
+// more memory than the L2 cache.
 // kernel-bench PART...: only kernels whose names contain one of the words.
 #include <algorithm>
 #include <map>
@@ -105,14 +107,11 @@ class Launches {
 class Bench {
  public:
   explicit Bench(Device& device) : device_(device) {
-    constexpr i64 kBytes = i64{4} << 30;
-    const Memory a(kBytes), b(kBytes);
-    const double ms = timed(device.stream(), [&](int) {
-      check_cuda(cudaMemcpyAsync(b.at(), a.at(), size_t(kBytes), cudaMemcpyDeviceToDevice, device_.stream()), "copy");
-    });
-    copy_ = 2 * double(kBytes) / ms / 1e6;
+    const double ms = timed(device.stream(), [&](int) { copy(kCopied, 0); });
+    copy_ = 2 * double(kCopied) / ms / 1e6;
     log::say("{}: device copy {:.0f} GB/s (read and written)", device.name(), copy_);
-    log::say("{:<48} {:>8} {:>8} {:>8} {:>8} {:>9}", "kernel", "alone", "in a row", "GB/s", "of copy", "TFLOP/s");
+    log::say("{:<48} {:>8} {:>8} {:>8} {:>8} {:>12} {:>9}", "kernel", "alone", "in a row", "GB/s", "of copy",
+             "of its size", "TFLOP/s");
   }
 
   void run(const Case& c) {
@@ -138,11 +137,33 @@ class Bench {
     const Launches row(device_.stream(), launches, [&](int i) { kernel.run(args(i)); });
     const double ms = timed(device_.stream(), [&](int) { row(); }) / launches;
     const double flops = c.op.cost(c.ins, types).flops / c.cp / c.parts, moved = c.op.cost(ins, outs).bytes;
-    log::say("{:<48} {:>8.4f} {:>8.4f} {:>8.0f} {:>7.1f}% {:>9.1f}", c.name, alone, ms, moved / ms / 1e6,
-             100 * moved / ms / 1e6 / copy_, flops / ms / 1e9);
+    const double rate = moved / ms / 1e6;
+    log::say("{:<48} {:>8.4f} {:>8.4f} {:>8.0f} {:>7.1f}% {:>11.1f}% {:>9.1f}", c.name, alone, ms, rate,
+             100 * rate / copy_, 100 * rate / copy_of(i64(moved / 2)), flops / ms / 1e9);
   }
 
  private:
+  static constexpr i64 kCopied = i64{4} << 30;
+
+  void copy(i64 bytes, i64 at) {
+    check_cuda(
+        cudaMemcpyAsync(to_.at() + at, from_.at() + at, size_t(bytes), cudaMemcpyDeviceToDevice, device_.stream()),
+        "copy");
+  }
+  // GB/s of copies of this many bytes, read and written: of the faster of copies in a graph and in the stream.
+  double copy_of(i64 bytes) {
+    constexpr i64 kWord = 256, kLaunches = 32;
+    bytes = std::clamp<i64>(bytes / kWord * kWord, kWord, kCopied);
+    const i64 sets = kCopied / bytes;
+    const auto in_a_row = [&](i64 i) { copy(bytes, i % sets * bytes); };
+    const Launches row(device_.stream(), int(kLaunches), in_a_row);
+    const double graph = timed(device_.stream(), [&](int) { row(); });
+    const double stream = timed(device_.stream(), [&](int) {
+      for (i64 i = 0; i < kLaunches; ++i) in_a_row(i);
+    });
+    return 2 * double(bytes * kLaunches) / std::min(graph, stream) / 1e6;
+  }
+
   struct Set {
     std::vector<Memory> memory;
     std::vector<std::byte*> ins, outs;
@@ -171,6 +192,7 @@ class Bench {
   }
 
   Device& device_;
+  const Memory from_{kCopied}, to_{kCopied};
   double copy_ = 0;  // GB/s
 };
 

@@ -36,6 +36,15 @@ constexpr float current_scale(float amax, float largest, const ScaleRule& rule =
   return rule.power_of_two ? power_of_two_below(scale) : scale;
 }
 
+// The same, rounded down to a power of two, by integers. `largest` is 1.75 times a power of two, as of e4m3 and e5m2.
+constexpr float power_of_two_scale(float amax, float largest) {
+  if (!is_finite_above_zero(amax)) return 1;
+  constexpr u32 kMantissa = 0x7fffffu, k1_75 = 0x600000u;
+  const u32 bits = magnitude_bits(amax);
+  const u32 exponent = (std::bit_cast<u32>(largest) >> 23) + 127 - (bits >> 23) - ((bits & kMantissa) > k1_75);
+  return std::bit_cast<float>((exponent < 254 ? exponent : 254) << 23);  // a subnormal amax has an infinite quotient
+}
+
 // The scale from past amax values: largest * 2^-margin / amax, margin >= 0. The old scale stays if amax is 0, infinite
 // or NaN.
 constexpr float delayed_scale(float amax, float old, float largest, int margin) {
@@ -47,6 +56,11 @@ constexpr float delayed_scale(float amax, float old, float largest, int margin) 
 
 // Codes times this are the values.
 constexpr float inverse(float scale) { return 1.0f / scale; }
+// The same for a power of two that is normal.
+constexpr float inverse_of_power(float scale) {
+  const u32 exponent = 254 - (std::bit_cast<u32>(scale) >> 23);
+  return std::bit_cast<float>(exponent > 0 ? exponent << 23 : 0x400000u);
+}
 
 // MXFP8: the e8m0 code of a block. Rounded up, so that nothing saturates.
 constexpr u8 mx_code(float amax, float largest) { return E8M0::encode_up(amax * (1.0f / largest)); }

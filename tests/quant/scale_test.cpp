@@ -69,6 +69,21 @@ TEST(Scale, OfPowersOfTwoIsTheOneBelow) {
   }
 }
 
+TEST(Scale, OfPowersOfTwoByIntegersIsThatByDivision) {
+  for (const float largest : {448.0f, 57344.0f})
+    for (const float at_overflow : {kF32Max, kBf16Max})
+      for (u32 exponent = 0; exponent <= 255; ++exponent)
+        for (u64 i = 0; i < 40; ++i) {
+          const u32 near = 0x600000u + u32(i) - 16, any = u32(mix(exponent, i)) & 0x7fffffu;
+          for (const u32 mantissa : {u32(i / 8), near, 0x7fffffu - u32(i), any}) {
+            const float amax = std::bit_cast<float>(exponent << 23 | mantissa);
+            const float scale = current_scale(amax, largest, {.power_of_two = true, .at_overflow = at_overflow});
+            ASSERT_EQ(power_of_two_scale(amax, largest), scale) << amax;
+            ASSERT_EQ(inverse_of_power(scale), inverse(scale)) << amax;
+          }
+        }
+}
+
 TEST(Scale, DelayedKeepsTheOldOne) {
   for (const float amax : {0.0f, kInfinity, kNaN}) EXPECT_EQ(delayed_scale(amax, 37.5f, 448, 0), 37.5f);
   EXPECT_EQ(delayed_scale(7, 1, 448, 0), 64);

@@ -45,6 +45,14 @@ __device__ inline Logistic logistic(float x) {
   return {x > 0 ? d : e * d, x > 0 ? e * d : d};
 }
 
+// The same for sums with numbers near s: not precisely, the rest has an absolute error of 2^-24.
+template <bool kPrecisely>
+__device__ inline Logistic logistic_for_sums(float x) {
+  if constexpr (kPrecisely) return logistic<true>(x);
+  const float s = reciprocal(1.0f + exp2_fast(x * -kLog2E));
+  return {s, 1.0f - s};
+}
+
 // The normal distribution: cdf(x) = P(X < x), also in the lower tail, and its density.
 struct Normal {
   float cdf, density;

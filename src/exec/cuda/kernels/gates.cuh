@@ -29,7 +29,10 @@ template <class F, class T, int N>
 __device__ inline Numbers<float, N> gated(const Numbers<float, N>& gate, const Numbers<float, N>& up) {
   Numbers<float, N> y;
 #pragma unroll
-  for (int k = 0; k < N; ++k) y.x[k] = gate.x[k] * logistic<kPrecise<T>>(F::argument(gate.x[k])).s * up.x[k];
+  for (int k = 0; k < N; ++k) {
+    const float s = logistic_for_sums<kPrecise<T>>(F::argument(gate.x[k])).s;
+    y.x[k] = gate.x[k] * s * up.x[k];
+  }
   return y;
 }
 
@@ -45,10 +48,11 @@ __device__ inline GatedSlopes<N> gated_slopes(const Numbers<float, N>& d, const 
 #pragma unroll
   for (int k = 0; k < N; ++k) {
     const float g = gate.x[k], v = up.x[k];
-    const Logistic l = logistic<kPrecise<T>>(F::argument(g));
-    out.dgate.x[k] = d.x[k] * v * (l.s + F::times_slope(g * (l.s * l.rest), g));
-    out.dup.x[k] = d.x[k] * (g * l.s);
-    out.y.x[k] = g * l.s * v;
+    const Logistic l = logistic_for_sums<kPrecise<T>>(F::argument(g));
+    const float act = g * l.s;
+    out.dgate.x[k] = d.x[k] * v * fmaf(F::times_slope(act, g), l.rest, l.s);
+    out.dup.x[k] = d.x[k] * act;
+    out.y.x[k] = act * v;
   }
   return out;
 }

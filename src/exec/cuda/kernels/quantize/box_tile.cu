@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(TilePlace::kThreads, kBlocksOfSm<X, kShape, kW
   CastLosses losses;
   if constexpr (kShape == BoxShape::row) {
     float scales[kRowsOfThread];
-    row_scales(a, t, v, to, scales);
+    row_scales(t, v, int(c.box_columns), to, scale_by_rule(a), scales);
     encode_tile<kFormat, kCounts>(
         v, t, out, turned, [&](int k, int i, int) { return scales[k * TilePlace::kRows + i]; }, losses);
   } else {

@@ -32,39 +32,54 @@ __device__ inline u32 largest_of_lanes(u32 most, int lanes) {
 
 inline constexpr int kRowsOfThread = TilePlace::kParts * TilePlace::kRows;
 
-// The scales of 1 x box_columns boxes for each of the thread's rows. If a box has a lane for each of these rows, each
-// lane computes one scale.
-template <class X>
-__device__ void row_scales(const BoxTileArgs& a, const TilePlace& t, const TileValues<X>& v, const ScalePlace& to,
-                           float (&scales)[kRowsOfThread]) {
-  const CodeTiles& c = a.tiles;
-  const int lanes = int(c.box_columns) / t.kColumns, lane = t.lane % lanes;
-  const float of_tensor = a.p.amax ? *a.p.amax : 0;
+// Of 8 neighbouring lanes, lane r gets the largest of the lanes' most[r]. Each step halves the numbers of a lane.
+__device__ inline u32 largest_of_own_row(u32 (&most)[kRowsOfThread], int lane) {
+#pragma unroll
+  for (int half = kRowsOfThread / 2; half > 0; half /= 2) {
+    const bool upper = lane & half;
+#pragma unroll
+    for (int r = 0; r < half; ++r) {
+      const u32 kept = upper ? most[r + half] : most[r], sent = upper ? most[r] : most[r + half];
+      most[r] = max(kept, __shfl_xor_sync(0xffffffffu, sent, half));
+    }
+  }
+  return most[0];
+}
+
+// The scales of 1 x box_columns boxes for each of the thread's rows. A box has at least 8 lanes, and each computes the
+// scale of one row. scale_of(bits): the scale of a box, by the bits of its amax.
+template <class X, class ScaleOf>
+__device__ inline void row_scales_by_lanes(const TilePlace& t, const TileValues<X>& v, int box_columns,
+                                           const ScalePlace& to, ScaleOf&& scale_of, float (&scales)[kRowsOfThread]) {
+  const int lanes = box_columns / t.kColumns, lane = t.lane % lanes, mine = lane % kRowsOfThread;
   u32 most[kRowsOfThread];
 #pragma unroll
   for (int r = 0; r < kRowsOfThread; ++r)
-    most[r] = largest_of_lanes(bits_of_f32<X>(larger_bits(0, v.at[r / TilePlace::kRows][r % TilePlace::kRows])), lanes);
-  if (lanes >= kRowsOfThread) {
-    const int mine = lane % kRowsOfThread;
-    u32 bits = most[0];
+    most[r] = bits_of_f32<X>(larger_bits(0, v.at[r / TilePlace::kRows][r % TilePlace::kRows]));
+  u32 bits = largest_of_own_row(most, mine);
+  if (lanes > kRowsOfThread) bits = max(bits, __shfl_xor_sync(0xffffffffu, bits, kRowsOfThread));
+  const BoxScale s = scale_of(bits);
 #pragma unroll
-    for (int r = 1; r < kRowsOfThread; ++r) bits = mine == r ? most[r] : bits;
-    const BoxScale s = scale_of(a.rule, amax_of_bits(bits), of_tensor, 0);
-#pragma unroll
-    for (int r = 0; r < kRowsOfThread; ++r) scales[r] = __shfl_sync(0xffffffffu, s.scale, r, kRowsOfThread);
-    // Lanes after the last column also write: their box begins inside.
-    const int row = t.row_in_tile(mine / t.kRows, mine % t.kRows), first = (t.lane - lane) * t.kColumns;
-    if (lane < kRowsOfThread && row < t.rows_left && first < t.columns_left)
-      to.scale_inv[(t.row + row) * to.pitch + box_at(t.column, first, c.box_columns)] = s.scale_inv;
-    return;
-  }
+  for (int r = 0; r < kRowsOfThread; ++r) scales[r] = __shfl_sync(0xffffffffu, s.scale, r, kRowsOfThread);
+  // Lanes after the last column also write: their box begins inside.
+  const int row = t.row_in_tile(mine / t.kRows, mine % t.kRows), first = (t.lane - lane) * t.kColumns;
+  if (lane < kRowsOfThread && row < t.rows_left && first < t.columns_left)
+    to.scale_inv[(t.row + row) * to.pitch + box_at(t.column, first, box_columns)] = s.scale_inv;
+}
+
+// The same for boxes of fewer lanes too.
+template <class X, class ScaleOf>
+__device__ inline void row_scales(const TilePlace& t, const TileValues<X>& v, int box_columns, const ScalePlace& to,
+                                  ScaleOf&& scale_of, float (&scales)[kRowsOfThread]) {
+  const int lanes = box_columns / t.kColumns;
+  if (lanes >= kRowsOfThread) return row_scales_by_lanes(t, v, box_columns, to, scale_of, scales);
 #pragma unroll
   for (int r = 0; r < kRowsOfThread; ++r) {
-    const BoxScale s = scale_of(a.rule, amax_of_bits(most[r]), of_tensor, 0);
-    scales[r] = s.scale;
     const int k = r / t.kRows, i = r % t.kRows;
-    if (lane == 0 && t.has(k, i))
-      to.scale_inv[(t.row + t.row_in_tile(k, i)) * to.pitch + box_at(t.column, t.column_in_tile(), c.box_columns)] =
+    const BoxScale s = scale_of(largest_of_lanes(bits_of_f32<X>(larger_bits(0, v.at[k][i])), lanes));
+    scales[r] = s.scale;
+    if (t.lane % lanes == 0 && t.has(k, i))
+      to.scale_inv[(t.row + t.row_in_tile(k, i)) * to.pitch + box_at(t.column, t.column_in_tile(), box_columns)] =
           s.scale_inv;
   }
 }
@@ -122,31 +137,37 @@ __device__ void amax_of_parts(const TilePlace& t, const TileValues<X>& v, int n,
 }
 
 // parts -> scales [128 / box_rows, n], in shared memory.
-template <bool kWhole>
-__device__ inline void tall_scales(const BoxTileArgs& a, const TilePlace& t, int n, const u32* parts,
-                                   const ScalePlace& to, float* scales) {
-  const CodeTiles& c = a.tiles;
-  const int height = kWhole ? t.kThreads / 32 : int(c.box_rows) / t.kRows,
-            boxes = (kWhole ? 1 : t.kTile / int(c.box_rows)) * n;
+template <bool kWhole, class ScaleOf>
+__device__ inline void tall_scales(const TilePlace& t, int box_rows, int box_columns, const u32* parts,
+                                   const ScalePlace& to, ScaleOf&& scale_of, float* scales) {
+  const int n = t.kTile / box_columns, height = kWhole ? t.kThreads / 32 : box_rows / t.kRows,
+            boxes = (kWhole ? 1 : t.kTile / box_rows) * n;
   for (int id = threadIdx.x; id < boxes; id += t.kThreads) {
     const int down = kWhole ? 0 : id / n, along = kWhole ? id : id % n;
     u32 most = 0;
     for (int g = 0; g < height; ++g) most = max(most, parts[(down * height + g) * n + along]);
-    const BoxScale s = scale_of(a.rule, amax_of_bits(most), a.p.amax ? *a.p.amax : 0, 0);
-    const int row = down * int(c.box_rows), column = along * int(c.box_columns);
+    const BoxScale s = scale_of(most);
+    const int row = down * box_rows, column = along * box_columns;
     scales[id] = s.scale;
     if (row < t.rows_left && column < t.columns_left)
-      to.scale_inv[box_at(t.row, row, c.box_rows) * to.pitch + box_at(t.column, column, c.box_columns)] = s.scale_inv;
+      to.scale_inv[box_at(t.row, row, box_rows) * to.pitch + box_at(t.column, column, box_columns)] = s.scale_inv;
   }
+}
+
+// scale_of() of any rule.
+__device__ inline auto scale_by_rule(const BoxTileArgs& a) {
+  return [rule = a.rule, of_tensor = a.p.amax ? *a.p.amax : 0](u32 bits) {
+    return scale_of(rule, amax_of_bits(bits), of_tensor, 0);
+  };
 }
 
 template <CodeKind kFormat, BoxShape kShape, bool kWhole, bool kCounts, class X>
 __device__ inline void encode_tall(const BoxTileArgs& a, const TilePlace& t, const TileValues<X>& v, const TileOut& out,
                                    const ScalePlace& to, u32* turned, float* shared_scales, CastLosses& losses) {
-  const int width = int(a.tiles.box_columns), n = kShape == BoxShape::column ? t.kTile : t.kTile / width;
+  const int width = kShape == BoxShape::column ? 1 : int(a.tiles.box_columns), n = t.kTile / width;
   amax_of_parts<kShape, kWhole>(t, v, n, turned);
   __syncthreads();
-  tall_scales<kWhole>(a, t, n, turned, to, shared_scales);
+  tall_scales<kWhole>(t, int(a.tiles.box_rows), width, turned, to, scale_by_rule(a), shared_scales);
   __syncthreads();
   constexpr int kEach = kShape == BoxShape::column ? t.kColumns : 1;
   __align__(16) float scales[kWhole ? 1 : t.kParts][kEach];  // of the thread's columns

@@ -25,8 +25,8 @@ inline CastPointers cast_pointers(const Quantize& op, const Args& a) {
   return p;
 }
 
-inline ScaleRuleOfBox rule_of(const Quantize& op, DType x) {
-  return {CodeKind(op.format), ScaleKind(op.scaling), x == DType::bf16};
+inline ScaleRuleOfBox rule_of(const Quantize& op) {
+  return {CodeKind(op.format), ScaleKind(op.scaling)};
 }
 
 }  // namespace megalith::cuda

@@ -10,42 +10,71 @@ constexpr int kThreads = TilePlace::kThreads;
 template <class Source>
 struct CodedBoxArgs {
   Source source;
-  BoxTileArgs features, tokens;  // of one matrix
+  CastPointers features, tokens;
   i64 sequences, rows, columns;
 };
 
-// The features' codes of matrix m of a tile of sequence q.
-template <CodeKind kFormat, bool kCounts, class Source>
-__device__ inline void encode_features(const CodedBoxArgs<Source>& a, const TilePlace& t, i64 q, int m,
-                                       const TileValues<CodedValue>& v, u32* turned, CastLosses& losses) {
-  const CastPointers& p = a.features.p;
-  const i64 width = Source::kMatrices * a.columns, boxes = Source::kMatrices * a.features.across;
-  const TileOut out{p.codes + q * width + m * a.columns, nullptr, a.sequences * width, 0};
-  float scales[kRowsOfThread];
-  row_scales(a.features, t, v, {p.scale_inv + q * boxes + m * a.features.across, a.sequences * boxes}, scales);
-  encode_tile<kFormat, kCounts>(
-      v, t, out, turned, [&](int k, int i, int) { return scales[k * TilePlace::kRows + i]; }, losses);
+template <CodeKind kFormat>
+__device__ inline BoxScale power_of_two(u32 bits) {
+  return power_of_two_scale(kFormat, bits);
 }
 
-// The same of the tokens' codes, which are transposed. The block must wait before it uses `turned` again.
-template <CodeKind kFormat, bool kCounts, class Source>
-__device__ inline void encode_tokens(const CodedBoxArgs<Source>& a, const TilePlace& t, i64 q, int m,
-                                     const TileValues<CodedValue>& v, u32* turned, float* scales, CastLosses& losses) {
-  const CastPointers& p = a.tokens.p;
+// Where the codes and scales of matrix m of sequence q go.
+struct MatrixPlace {
+  TileOut out;
+  ScalePlace scales;
+};
+template <class Source>
+__device__ inline MatrixPlace place_of_features(const CodedBoxArgs<Source>& a, i64 q, int m) {
+  const CastPointers& p = a.features;
+  const i64 width = Source::kMatrices * a.columns, across = (a.columns + TilePlace::kTile - 1) / TilePlace::kTile,
+            boxes = Source::kMatrices * across;
+  return {{p.codes + q * width + m * a.columns, nullptr, a.sequences * width, 0},
+          {p.scale_inv + q * boxes + m * across, a.sequences * boxes}};
+}
+template <class Source>
+__device__ inline MatrixPlace place_of_tokens(const CodedBoxArgs<Source>& a, i64 q, int m) {
+  const CastPointers& p = a.tokens;
   const i64 width = Source::kMatrices * a.columns, all = a.sequences * a.rows;
-  const TileOut out{nullptr, p.codes_t + m * a.columns * all + q * a.rows, 0, all};
-  const ScalePlace to{p.scale_inv + q * width + m * a.columns, a.sequences * width};
-  encode_tall<kFormat, BoxShape::column, true, kCounts>(a.tokens, t, v, out, to, turned, scales, losses);
-  __syncthreads();
-  store_turned(t, out, turned);
+  return {{nullptr, p.codes_t + m * a.columns * all + q * a.rows, 0, all},
+          {p.scale_inv + q * width + m * a.columns, a.sequences * width}};
+}
+
+// Both casts of a matrix of the tile: each value is unpacked once. of_columns: scales of the tile's columns.
+template <CodeKind kFormat, bool kCounts, class Source>
+__device__ inline void encode_both(const CodedBoxArgs<Source>& a, const TilePlace& t, i64 q, int m,
+                                   const TileValues<CodedValue>& v, const float* of_columns, u32* turned,
+                                   CastLosses& of_features, CastLosses& of_tokens) {
+  const bool features = a.features.codes, tokens = a.tokens.codes_t;
+  const MatrixPlace to = place_of_features(a, q, m);
+  float rows[kRowsOfThread];
+  if (features) row_scales_by_lanes(t, v, t.kTile, to.scales, power_of_two<kFormat>, rows);
+  __align__(16) float columns[TilePlace::kColumns];
+#pragma unroll
+  for (int e = 0; e < t.kColumns && tokens; e += 4)
+    *reinterpret_cast<float4*>(columns + e) = *reinterpret_cast<const float4*>(of_columns + t.column_in_tile() + e);
+#pragma unroll
+  for (int k = 0; k < t.kParts; ++k) {
+    TileCodes by_features, by_tokens;
+#pragma unroll
+    for (int i = 0; i < t.kRows; ++i) {
+      const TileNumbers n = unpack<float>(v.at[k][i]);
+      const float row = rows[k * t.kRows + i];
+      if (features) encode_row<kFormat, kCounts>(n, [&](int) { return row; }, by_features[i], of_features);
+      if (tokens) encode_row<kFormat, kCounts>(n, [&](int e) { return columns[e]; }, by_tokens[i], of_tokens);
+    }
+    if (features) store_codes(by_features, k, t, to.out);
+    if (tokens) turn_codes(by_tokens, k, t, turned);
+  }
 }
 
 template <class Source, CodeKind kFormat, bool kCounts>
 __global__ void __launch_bounds__(kThreads, Source::kMatrices == 1 ? 4 : 2)
     coded_boxes_kernel(const __grid_constant__ CodedBoxArgs<Source> a) {
   constexpr int kMatrices = Source::kMatrices;
-  __shared__ __align__(16) u32 turned[TilePlace::kTile * 32];
-  __shared__ __align__(16) float scales[TilePlace::kTile];
+  // First the tokens' amax of each warp, then the turned codes.
+  __shared__ __align__(16) u32 shared[kMatrices][TilePlace::kTile * 32];
+  __shared__ __align__(16) float scales[kMatrices][TilePlace::kTile];
   const u32 each = u32((a.rows + TilePlace::kTile - 1) / TilePlace::kTile) *
                    u32((a.columns + TilePlace::kTile - 1) / TilePlace::kTile);
   const i64 q = blockIdx.x / each;
@@ -60,40 +89,42 @@ __global__ void __launch_bounds__(kThreads, Source::kMatrices == 1 ? 4 : 2)
 #pragma unroll
       for (int i = 0; i < t.kRows; ++i) v[m].at[k][i] = rows[m][i];
   }
+  const bool tokens = a.tokens.codes_t;
+  if (tokens) {
+#pragma unroll
+    for (int m = 0; m < kMatrices; ++m)
+      amax_of_parts<BoxShape::column, true>(t, v[m], t.kTile, shared[m]);
+    __syncthreads();
+#pragma unroll
+    for (int m = 0; m < kMatrices; ++m)
+      tall_scales<true>(t, t.kTile, 1, shared[m], place_of_tokens(a, q, m).scales, power_of_two<kFormat>, scales[m]);
+    __syncthreads();
+  }
   CastLosses of_features, of_tokens;
 #pragma unroll
-  for (int m = 0; m < kMatrices; ++m) {
-    if (a.features.p.codes) encode_features<kFormat, kCounts>(a, t, q, m, v[m], turned, of_features);
-    if (!a.tokens.p.codes_t) continue;
-    if (m > 0) __syncthreads();  // `turned` is free again
-    encode_tokens<kFormat, kCounts>(a, t, q, m, v[m], turned, scales, of_tokens);
-  }
+  for (int m = 0; m < kMatrices; ++m)
+    encode_both<kFormat, kCounts>(a, t, q, m, v[m], scales[m], shared[m], of_features, of_tokens);
+  __shared__ BlockLosses<kThreads> blocks[2];
+  if constexpr (kCounts) put_losses(blocks[0], of_features), put_losses(blocks[1], of_tokens);
+  __syncthreads();
   if constexpr (kCounts) {
-    __shared__ BlockLosses<kThreads> blocks[2];
-    put_losses(blocks[0], of_features), put_losses(blocks[1], of_tokens);
-    __syncthreads();
-    if (a.features.p.codes) add_block_losses(a.features.p, blocks[0]);
-    if (a.tokens.p.codes_t) add_block_losses(a.tokens.p, blocks[1]);
+    if (a.features.codes) add_block_losses(a.features, blocks[0]);
+    if (tokens) add_block_losses(a.tokens, blocks[1]);
   }
+  if (!tokens) return;
+#pragma unroll
+  for (int m = 0; m < kMatrices; ++m) store_turned(t, place_of_tokens(a, q, m).out, shared[m]);
 }
 
 }  // namespace
 
 void launch_coded_boxes(const CodedLaunch& l, const SourcePointers& source, const CastPointers& features,
                         const CastPointers& tokens, cudaStream_t stream) {
-  constexpr i64 kBox = TilePlace::kTile;
   const CodedTiles& c = l.tiles;
-  const CodeTiles along_features{.rows = c.rows, .columns = c.columns, .box_columns = kBox},
-      along_tokens{.rows = c.rows, .columns = c.columns, .box_rows = kBox};
   const unsigned blocks = unsigned(c.sequences * tiles_of(c.rows, c.columns));
   start_counts(features, stream), start_counts(tokens, stream);
   with_source(l, source, [&]<class Source>(const Source& by) {
-    const CodedBoxArgs<Source> a{by,
-                                 {l.rule, along_features, features, c.rows, (c.columns + kBox - 1) / kBox},
-                                 {l.rule, along_tokens, tokens, (c.rows + kBox - 1) / kBox, c.columns},
-                                 c.sequences,
-                                 c.rows,
-                                 c.columns};
+    const CodedBoxArgs<Source> a{by, features, tokens, c.sequences, c.rows, c.columns};
     with_fp8(l.rule.format, [&]<CodeKind kFormat>() {
       with_counts(features.counts ? features : tokens, [&]<bool kCounts>() {
         coded_boxes_kernel<Source, kFormat, kCounts><<<blocks, kThreads, 0, stream>>>(a);

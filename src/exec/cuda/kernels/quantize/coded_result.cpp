@@ -36,7 +36,7 @@ Kernel prepare(const CodedResult& op, const KernelContext& context) {
   check(tiles.has_value(), "[{}] has no CUDA kernel for {}", op.name, AnyOp(op).print());
   const std::vector<CodedResult::Part> parts = op.parts(context.ins.size(), context.outs.size());
   const std::vector<CodedResult::Part> casts(parts.begin() + (op.op ? 1 : 0), parts.end());
-  const CodedLaunch l{*tiles, gate_of(op), rule_of(op.casts[0], op.values.dtype)};
+  const CodedLaunch l{*tiles, gate_of(op), rule_of(op.casts[0])};
   return {0, [op, casts, l, begin = begin_of(op, tiles->by, context)](const Args& a) {
             const auto cast = [&](int i) {
               if (i < 0) return CastPointers{};

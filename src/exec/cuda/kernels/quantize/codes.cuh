@@ -40,11 +40,20 @@ struct BoxScale {
   float scale, scale_inv;
 };
 
+__device__ constexpr float largest_code(CodeKind format) { return format == CodeKind::e5m2 ? 57344.0f : 448.0f; }
+
+// A power of two by the bits of an amax. Not finite: 1, and the inverse is NaN.
+__device__ inline BoxScale power_of_two_scale(CodeKind format, u32 bits) {
+  if (bits >= kInfinityBits) return {1, __uint_as_float(kNaNBits)};
+  const float scale = quant::power_of_two_scale(__uint_as_float(bits), largest_code(format));
+  return {scale, quant::inverse_of_power(scale)};
+}
+
 // amax: of the box; of_tensor: of the whole tensor, if the rule needs it; state: the kept scale, or 0.
 __device__ inline BoxScale scale_of(const ScaleRuleOfBox& rule, float amax, float of_tensor, float state) {
   const float seen = rule.by == ScaleKind::nv ? fmaxf(amax, of_tensor) : amax;
   if (quant::is_infinite(seen)) return {state > 0 ? state : 1, __uint_as_float(kNaNBits)};
-  const float top = rule.format == CodeKind::e5m2 ? 57344.0f : 448.0f;
+  const float top = largest_code(rule.format);
   if (rule.by == ScaleKind::mx) {
     const u8 code = quant::mx_code(amax, top);
     return {quant::E8M0::inverse(code), quant::E8M0::decode(code)};
@@ -53,10 +62,8 @@ __device__ inline BoxScale scale_of(const ScaleRuleOfBox& rule, float amax, floa
     const quant::NvScale s = quant::nv_scale(amax, quant::nv_factor(of_tensor));
     return {s.scale, s.scale_inv};
   }
-  const bool power = rule.by == ScaleKind::power_of_two;
-  const float at_overflow = power && rule.bf16_values ? quant::kBf16Max : quant::kF32Max;
-  const float fresh = quant::current_scale(amax, top, {.power_of_two = power, .at_overflow = at_overflow});
-  const float scale = state > 0 ? state : fresh;
+  if (rule.by == ScaleKind::power_of_two) return power_of_two_scale(rule.format, __float_as_uint(amax));
+  const float scale = state > 0 ? state : quant::current_scale(amax, top);
   return {scale, quant::inverse(scale)};
 }
 static_assert(quant::kLargest<quant::E4M3> == 448.0f && quant::kLargest<quant::E5M2> == 57344.0f);

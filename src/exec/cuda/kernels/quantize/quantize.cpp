@@ -19,7 +19,7 @@ BoxLaunch box_launch(const Quantize& op, const KernelContext& context) {
         BoxLaunch::kMostDims);
   const auto [rows, columns] = code_matrix(op, context);
   BoxLaunch l{.x = context.ins[0].dtype,
-              .rule = rule_of(op, context.ins[0].dtype),
+              .rule = rule_of(op),
               .dims = int(shape.size()),
               .size = {},
               .box = {},
@@ -60,7 +60,7 @@ Kernel prepare(const Quantize& op, const KernelContext& context) {
               start_counts(cast_pointers(op, a), a.stream);
             }};
   if (const auto tiles = code_tiles(op, context))
-    return {0, [op, l = TileLaunch{context.ins[0].dtype, rule_of(op, context.ins[0].dtype), *tiles}](const Args& a) {
+    return {0, [op, l = TileLaunch{context.ins[0].dtype, rule_of(op), *tiles}](const Args& a) {
               launch(l, cast_pointers(op, a), a.stream);
             }};
   if (has_box_scales(op))
@@ -71,7 +71,7 @@ Kernel prepare(const Quantize& op, const KernelContext& context) {
   check(count(context.out_shape(1)) == 1, "[{}] {} boxes of a rank with a tensor's amax: want one", op.name,
         count(context.out_shape(1)));
   const auto [rows, columns] = code_matrix(op, context);
-  const CastLaunch l{context.ins[0].dtype, rule_of(op, context.ins[0].dtype), rows, columns};
+  const CastLaunch l{context.ins[0].dtype, rule_of(op), rows, columns};
   return {0, [op, l](const Args& a) {
             const CastPointers p = cast_pointers(op, a);
             if (op.gives_amax) launch_first_amax({l.x, l.rows * l.columns}, p, a.stream);

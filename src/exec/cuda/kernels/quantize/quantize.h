@@ -13,7 +13,6 @@ enum class ScaleKind : u8 { quotient, power_of_two, mx, nv, kept };
 struct ScaleRuleOfBox {
   CodeKind format;
   ScaleKind by;
-  bool bf16_values;  // x is bf16, so the largest scale of a block is that of bf16
 };
 
 struct CastPointers {

@@ -35,7 +35,7 @@ Kernel prepare(const ShardAmax& op, const KernelContext& context) {
 
 Kernel prepare(const CastShard& op, const KernelContext& context) {
   const DType x = context.ins[0].dtype;
-  const ScaleRuleOfBox rule{CodeKind(op.format), op.kept ? ScaleKind::kept : ScaleKind::quotient, x == DType::bf16};
+  const ScaleRuleOfBox rule{CodeKind(op.format), op.kept ? ScaleKind::kept : ScaleKind::quotient};
   std::vector<ShardStretch> of;
   for (const ShardMember& m : op.members) of.push_back(stretch_of(context.mesh, context.ins[0], context.coord, m));
   return {0, [op, of, rule, x](const Args& a) {

@@ -82,36 +82,51 @@ struct TileOut {
   i64 pitch, all;
 };
 
-// scale(part, i, e): scale of a value of this thread. turned: shared memory, 128 x 32 words. losses: counts, if
-// kCounts. rows: of part k.
+using TileNumbers = Numbers<float, TilePlace::kColumns>;
+// The codes of a thread's values in 4 rows, each row in two words.
+using TileCodes = u32[TilePlace::kRows][2];
+
+// Codes of a row. scale(e): the factor of a value.
+template <CodeKind kFormat, bool kCounts, class Scale>
+__device__ inline void encode_row(const TileNumbers& n, Scale&& scale, u32 (&codes)[2], CastLosses& losses) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const float* x = n.x + 4 * h;
+    const float scaled[4] = {x[0] * scale(4 * h), x[1] * scale(4 * h + 1), x[2] * scale(4 * h + 2),
+                             x[3] * scale(4 * h + 3)};
+    codes[h] = encode_four<kFormat>(scaled);
+    if constexpr (kCounts) add_losses<kFormat>(x, scaled, codes[h], losses);
+  }
+}
+__device__ inline void store_codes(const TileCodes& codes, int k, const TilePlace& t, const TileOut& out) {
+  u8* to = out.codes + (t.row + t.row_in_tile(0, 0)) * out.pitch + t.column + t.column_in_tile();
+#pragma unroll
+  for (int i = 0; i < t.kRows; ++i)
+    if (t.has(k, i))
+      *reinterpret_cast<uint2*>(to + t.row_in_tile_from_first(k, i) * out.pitch) = make_uint2(codes[i][0], codes[i][1]);
+}
+// turned: shared memory, 128 x 32 words.
+__device__ inline void turn_codes(const TileCodes& codes, int k, const TilePlace& t, u32* turned) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    u32 words[4] = {codes[0][h], codes[1][h], codes[2][h], codes[3][h]};
+    turn_bytes(words);
+#pragma unroll
+    for (int e = 0; e < 4; ++e)
+      turned[(t.column_in_tile() + 4 * h + e) * 32 + ((k * 16 + t.group) ^ (2 * t.lane))] = words[e];
+  }
+}
+
+// scale(part, i, e): scale of a value of this thread. losses: counts, if kCounts. rows: of part k.
 template <CodeKind kFormat, bool kCounts, class X, class Scale>
 __device__ inline void encode_part(const TilePack<X> (&rows)[TilePlace::kRows], int k, const TilePlace& t,
                                    const TileOut& out, u32* turned, Scale&& scale, CastLosses& losses) {
-  u8* codes = out.codes + (t.row + t.row_in_tile(0, 0)) * out.pitch + t.column + t.column_in_tile();
-  u32 halves[2][t.kRows];
+  TileCodes codes;
 #pragma unroll
-  for (int i = 0; i < t.kRows; ++i) {
-    const Numbers<float, TilePlace::kColumns> n = unpack<float>(rows[i]);
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const float* x = n.x + 4 * h;
-      const float scaled[4] = {x[0] * scale(k, i, 4 * h), x[1] * scale(k, i, 4 * h + 1), x[2] * scale(k, i, 4 * h + 2),
-                               x[3] * scale(k, i, 4 * h + 3)};
-      halves[h][i] = encode_four<kFormat>(scaled);
-      if constexpr (kCounts) add_losses<kFormat>(x, scaled, halves[h][i], losses);
-    }
-    if (out.codes && t.has(k, i))
-      *reinterpret_cast<uint2*>(codes + t.row_in_tile_from_first(k, i) * out.pitch) =
-          make_uint2(halves[0][i], halves[1][i]);
-  }
-  if (!out.codes_t) return;
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    turn_bytes(halves[h]);
-#pragma unroll
-    for (int e = 0; e < 4; ++e)
-      turned[(t.column_in_tile() + 4 * h + e) * 32 + ((k * 16 + t.group) ^ (2 * t.lane))] = halves[h][e];
-  }
+  for (int i = 0; i < t.kRows; ++i)
+    encode_row<kFormat, kCounts>(unpack<float>(rows[i]), [&](int e) { return scale(k, i, e); }, codes[i], losses);
+  if (out.codes) store_codes(codes, k, t, out);
+  if (out.codes_t) turn_codes(codes, k, t, turned);
 }
 
 template <CodeKind kFormat, bool kCounts, class X, class Scale>
@@ -123,13 +138,16 @@ __device__ inline void encode_tile(const TileValues<X>& v, const TilePlace& t, c
 
 // Stores the transpose, after encode_tile() and a barrier.
 __device__ inline void store_turned(const TilePlace& t, const TileOut& out, const u32* turned) {
+  constexpr int kColumns = t.kThreads / 8;  // that the block stores at once
+  const int first = int(threadIdx.x) / 8, chunk = int(threadIdx.x) % 8;
+  u8* to = out.codes_t + (t.column + first) * out.all + t.row + chunk * 16;
 #pragma unroll
-  for (int k = 0; k < t.kTile * 8 / t.kThreads; ++k) {
-    const int id = k * t.kThreads + int(threadIdx.x), c = id / 8, chunk = id % 8, lane = c / t.kColumns;
+  for (int k = 0; k < t.kTile / kColumns; ++k) {
+    const int c = k * kColumns + first, lane = c / t.kColumns;
     if (chunk * 16 >= t.rows_left || c >= t.columns_left) continue;
     const uint4 w = reinterpret_cast<const uint4*>(turned)[c * 8 + (chunk ^ lane / 2)];
-    *reinterpret_cast<uint4*>(out.codes_t + (t.column + c) * out.all + t.row + chunk * 16) =
-        lane % 2 == 0 ? w : make_uint4(w.z, w.w, w.x, w.y);
+    *reinterpret_cast<uint4*>(to) = lane % 2 == 0 ? w : make_uint4(w.z, w.w, w.x, w.y);
+    to += kColumns * out.all;
   }
 }
 
