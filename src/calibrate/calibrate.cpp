@@ -53,13 +53,15 @@ class Recorder {
       seen.work = kind.work, seen.seconds.push_back(t.each[i]);
       if (sim::is_of_experts(p.instructions[i].op)) seen.moved = kind.moved - kind.reads_sums;
     }
-    together_.push_back(t.step / t.all());
+    Steps& steps = model.spec.quantize.config.on() ? of_codes_ : of_values_;
+    steps.push_back(t.step / t.all());
+    if (!first_together_) first_together_ = steps.back();
     log::say("{}: {} instructions, {:.3f} ms one by one, {:.3f} ms together", model.name, p.instructions.size(),
              t.all() * 1e3, t.step * 1e3);
   }
 
   // `together` of the first step that was timed.
-  double first_together() const { return together_.at(0); }
+  double first_together() const { return first_together_.value(); }
 
   // A plan asks libraries for their workspaces, and the backend records them.
   void plan(const ModelCase& model) { plan_step(model.spec(), backend_); }
@@ -73,7 +75,7 @@ class Recorder {
                                                               : f.kernels;
       to.push_back({form, sizes, seen.work, median(seen.seconds), seen.moved});
     }
-    f.together = together_.empty() ? 1 : median(together_);
+    f.together = together();
     f.measured = true;
     if (const auto* device = dynamic_cast<const TellsFacts*>(&backend_)) device->tell(f);
     if (f.device.empty()) f.device = backend_.device_name();
@@ -86,12 +88,14 @@ class Recorder {
   }
 
  private:
-  static double rate_of_largest(const std::vector<KernelFact>& kernels) {
-    const KernelFact* most = nullptr;
-    for (const KernelFact& k : kernels)  // kernels with row marks move fewer bytes than they count
-      if (k.form.find("u8") == k.form.npos && (!most || k.work > most->work)) most = &k;
-    return most ? most->work / most->seconds / 1e9 : 1;
+  using Steps = std::vector<double>;  // seconds of a step over those of its instructions
+
+  // Steps in fp8 do not count, so the steps of other plans are predicted as without them.
+  double together() const {
+    const Steps& steps = of_values_.empty() ? of_codes_ : of_values_;
+    return steps.empty() ? 1 : median(steps);
   }
+
   struct Seen {
     double work = 0, moved = 0;
     std::vector<double> seconds;
@@ -101,10 +105,26 @@ class Recorder {
   bool gpu_;
   i64 reserved_;
   std::map<std::tuple<int, std::string, std::vector<i64>>, Seen> seen_;
-  std::vector<double> together_;
+  Steps of_values_, of_codes_;  // of_codes: in fp8
+  std::optional<double> first_together_;
 };
 
 }  // namespace
+
+bool has_products_of_codes(const Backend& backend) {
+  constexpr int kHopper = 90;
+  DeviceFacts facts;
+  if (const auto* device = dynamic_cast<const TellsFacts*>(&backend)) device->tell(facts);
+  return facts.capability >= kHopper;
+}
+
+double rate_of_largest(const std::vector<KernelFact>& kernels) {
+  const KernelFact* most = nullptr;
+  const auto has = [](const KernelFact& k, const char* type) { return k.form.find(type) != k.form.npos; };
+  for (const KernelFact& k : kernels)  // kernels with row marks move fewer bytes than they count; casts also compute
+    if (!has(k, "u8") && !has(k, "f8_") && (!most || k.work > most->work)) most = &k;
+  return most ? most->work / most->seconds / 1e9 : 1;
+}
 
 // Facts that were not measured now stay unchanged.
 static void keep(DeviceFacts& to, const DeviceFacts& before) {
@@ -122,7 +142,7 @@ static void keep(DeviceFacts& to, const DeviceFacts& before) {
 // power of these devices.
 static double together_by(const DeviceFacts& facts, const Backend& backend, Ranks& ranks) {
   const bool gpu = backend.host_bytes().has_value();
-  const ModelCase model = timed_cases(gpu).front();
+  const ModelCase model = timed_cases(gpu, false).front();
   TimedStep step_of_model(timed(model), backend);
   const sim::FactsClock clock(facts);
   double sum = 0;
@@ -141,11 +161,13 @@ static DeviceFacts time_models(const Backend& backend, Ranks& ranks, const Calib
   const auto seconds = [&] { return largest_of(ranks, std::chrono::duration<double>(Clock::now() - began).count()); };
   Recorder recorder(backend, ranks);
   const bool gpu = backend.host_bytes().has_value();
+  const bool codes = has_products_of_codes(backend);
   if (gpu) {
-    for (const ModelCase& model : planned_cases()) recorder.plan(model);
-    log::say("{} models planned in {:.1f} s", planned_cases().size(), seconds());
+    const std::vector<ModelCase> planned = planned_cases(codes);
+    for (const ModelCase& model : planned) recorder.plan(model);
+    log::say("{} models planned in {:.1f} s", planned.size(), seconds());
   }
-  std::vector<ModelCase> models = timed_cases(gpu);
+  std::vector<ModelCase> models = timed_cases(gpu, codes);
   for (const ModelCase& model : mixture_cases(gpu)) models.insert(models.begin() + 2, model);
   for (const ModelCase& model : models) {
     if (seconds() > options.seconds) {

@@ -23,6 +23,12 @@ struct CalibrateOptions {
 // time, and also the transfers between them.
 DeviceFacts calibrate(const Backend& backend, Ranks& ranks, const CalibrateOptions& options);
 
+// Whether the device multiplies fp8 codes: a GPU of compute capability 9.0 or later.
+bool has_products_of_codes(const Backend& backend);
+
+// GB/s of the kernel that moves most bytes, of those that do little else. 1: there is none.
+double rate_of_largest(const std::vector<KernelFact>& kernels);
+
 // Adds kernels of mixtures of experts, if the facts have none.
 void add_mixtures(DeviceFacts& facts, const Backend& backend, Ranks& ranks);
 

@@ -4,10 +4,26 @@
 
 namespace megalith {
 
+namespace {
+
+using Recipe = QuantizeConfig::Recipe;
+
+QuantizeConfig config_of(std::optional<Recipe> fp8) {
+  return fp8 ? QuantizeConfig{.format = QuantizeConfig::Format::hybrid, .recipe = *fp8} : QuantizeConfig{};
+}
+
+ModelCase in_fp8(ModelCase model, Recipe recipe) {
+  model.fp8 = recipe;
+  return model;
+}
+
+}  // namespace
+
 std::string ModelCase::name() const {
   const std::string mixture = experts ? fmt::format(", {} experts of {}, {} a token", experts, expert_ffn, topk) : "";
-  return fmt::format("{} {} layers of {}, heads {}/{}, ffn {}{}, vocabulary {}, {} x {} {}", llama ? "llama" : "gpt",
-                     layers, hidden, heads, kv, ffn, mixture, vocab, batch, seq, name_of(dtype));
+  const std::string codes = fp8 ? fmt::format(", fp8 {}", name_of_recipe(config_of(fp8))) : "";
+  return fmt::format("{} {} layers of {}, heads {}/{}, ffn {}{}, vocabulary {}, {} x {} {}{}", llama ? "llama" : "gpt",
+                     layers, hidden, heads, kv, ffn, mixture, vocab, batch, seq, name_of(dtype), codes);
 }
 
 ModelConfig ModelCase::config() const {
@@ -27,30 +43,52 @@ ModelConfig ModelCase::config() const {
 
 StepSpec ModelCase::spec() const {
   StepSpec s;
-  s.model = std::make_shared<Gpt>(config(), ParallelStyle{.pack_qkv = true});
+  // Runs in fp8 have no packed weight of q, k and v (settings/schedules.cpp).
+  s.model = std::make_shared<Gpt>(config(), ParallelStyle{.pack_qkv = !fp8});
   s.optimizer.lr = 1e-4, s.optimizer.weight_decay = 0.1;
   s.mode.batch = batch, s.mode.precision = computing_in(dtype);
+  s.quantize = {config_of(fp8), layers};
   return s;
 }
 
-std::vector<ModelCase> timed_cases(bool gpu) {
-  if (!gpu)
-    return {{false, 2, 512, 0, 8, 0, 16384, 256, 2, DType::f32},
-            {true, 2, 512, 1536, 8, 4, 16384, 512, 1, DType::f32},
-            {false, 2, 512, 0, 8, 0, 16384, 256, 2, DType::bf16},
-            {true, 2, 512, 1536, 8, 4, 16384, 512, 1, DType::bf16},
-            {false, 1, 1024, 0, 16, 0, 32768, 128, 4, DType::f32},
-            {true, 1, 1024, 2816, 16, 8, 8192, 128, 4, DType::f32},
-            {false, 1, 1024, 0, 16, 0, 32768, 128, 4, DType::bf16},
-            {true, 1, 1024, 2816, 16, 8, 8192, 128, 4, DType::bf16}};
-  return {{true, 2, 3584, 12288, 28, 7, 100352, 8192, 2}, {true, 2, 5120, 13824, 40, 8, 120064, 8192, 2},
-          {false, 4, 896, 0, 14, 0, 40960, 1024, 64},     {false, 4, 1280, 0, 20, 0, 51200, 1024, 32},
-          {true, 2, 2560, 9216, 40, 8, 100352, 4096, 4},  {true, 4, 1536, 6144, 24, 6, 120064, 4096, 4},
-          {false, 4, 1792, 0, 28, 0, 51200, 1024, 16},    {false, 4, 640, 0, 10, 0, 51200, 1024, 64},
-          {false, 4, 1152, 0, 18, 0, 40960, 512, 32},     {true, 2, 3072, 8192, 24, 8, 120064, 8192, 1},
-          {true, 2, 4608, 18432, 36, 9, 32000, 4096, 4},  {true, 2, 2304, 6144, 18, 6, 64000, 2048, 4},
-          {false, 2, 512, 0, 8, 0, 32768, 512, 16},       {true, 2, 1024, 2816, 16, 4, 32000, 2048, 8},
-          {true, 2, 6144, 16384, 48, 8, 32000, 2048, 2},  {false, 2, 768, 0, 12, 0, 32768, 512, 8, DType::f32}};
+static std::vector<ModelCase> timed_on_cpu() {
+  return {
+      {false, 2, 512, 0, 8, 0, 16384, 256, 2, DType::f32},    {true, 2, 512, 1536, 8, 4, 16384, 512, 1, DType::f32},
+      {false, 2, 512, 0, 8, 0, 16384, 256, 2, DType::bf16},   {true, 2, 512, 1536, 8, 4, 16384, 512, 1, DType::bf16},
+      {false, 1, 1024, 0, 16, 0, 32768, 128, 4, DType::f32},  {true, 1, 1024, 2816, 16, 8, 8192, 128, 4, DType::f32},
+      {false, 1, 1024, 0, 16, 0, 32768, 128, 4, DType::bf16}, {true, 1, 1024, 2816, 16, 8, 8192, 128, 4, DType::bf16}};
+}
+
+std::vector<ModelCase> timed_cases(bool gpu, bool codes) {
+  if (!gpu) return timed_on_cpu();
+  const ModelCase wide{true, 2, 3584, 12288, 28, 7, 100352, 8192, 2},
+      wider{true, 2, 5120, 13824, 40, 8, 120064, 8192, 2}, narrow{true, 4, 1536, 6144, 24, 6, 120064, 4096, 4},
+      gpt{false, 4, 1792, 0, 28, 0, 51200, 1024, 16};
+  std::vector<ModelCase> out = {wide,
+                                wider,
+                                {false, 4, 896, 0, 14, 0, 40960, 1024, 64},
+                                {false, 4, 1280, 0, 20, 0, 51200, 1024, 32},
+                                {true, 2, 2560, 9216, 40, 8, 100352, 4096, 4},
+                                narrow,
+                                gpt};
+  const auto add_codes = [&](const ModelCase& model) {
+    if (!codes) return;
+    for (const Recipe r : {Recipe::delayed, Recipe::blockwise, Recipe::tensorwise}) out.push_back(in_fp8(model, r));
+  };
+  const auto add = [&](const std::vector<ModelCase>& more) { out.insert(out.end(), more.begin(), more.end()); };
+  add_codes(wide), add_codes(narrow);
+  add({{false, 4, 640, 0, 10, 0, 51200, 1024, 64},
+       {false, 4, 1152, 0, 18, 0, 40960, 512, 32},
+       {true, 2, 3072, 8192, 24, 8, 120064, 8192, 1}});
+  add_codes(wider), add_codes(gpt);
+  add({{true, 2, 4608, 18432, 36, 9, 32000, 4096, 4},
+       {true, 2, 2304, 6144, 18, 6, 64000, 2048, 4},
+       {false, 2, 512, 0, 8, 0, 32768, 512, 16},
+       {true, 2, 1024, 2816, 16, 4, 32000, 2048, 8},
+       {true, 2, 6144, 16384, 48, 8, 32000, 2048, 2},
+       {false, 2, 768, 0, 12, 0, 32768, 512, 8, DType::f32}});
+  if (codes) out.push_back(in_fp8(mixture_cases(gpu).back(), Recipe::delayed));
+  return out;
 }
 
 std::vector<ModelCase> mixture_cases(bool gpu) {
@@ -61,12 +99,23 @@ std::vector<ModelCase> mixture_cases(bool gpu) {
           {true, 2, 1536, 4096, 12, 4, 64000, 4096, 4, DType::bf16, 32, 8, 512}};
 }
 
-std::vector<ModelCase> planned_cases() {
-  return {{false, 12, 768, 0, 12, 0, 50257, 1024, 64},     {false, 24, 1024, 0, 16, 0, 50257, 1024, 32},
-          {false, 48, 1600, 0, 25, 0, 50257, 1024, 16},    {true, 16, 2048, 8192, 32, 8, 128256, 4096, 4},
-          {true, 8, 4096, 14336, 32, 8, 128256, 8192, 2},  {true, 32, 4096, 14336, 32, 8, 128256, 8192, 1},
-          {true, 32, 4096, 11008, 32, 32, 32000, 4096, 1}, {false, 12, 768, 0, 12, 0, 50257, 1024, 8},
-          {false, 36, 1280, 0, 20, 0, 50257, 1024, 8}};
+std::vector<ModelCase> planned_cases(bool codes) {
+  const ModelCase llama_1b{true, 16, 2048, 8192, 32, 8, 128256, 4096, 4},
+      llama_8b{true, 8, 4096, 14336, 32, 8, 128256, 8192, 2};
+  std::vector<ModelCase> out = {{false, 12, 768, 0, 12, 0, 50257, 1024, 64},
+                                {false, 24, 1024, 0, 16, 0, 50257, 1024, 32},
+                                {false, 48, 1600, 0, 25, 0, 50257, 1024, 16},
+                                llama_1b,
+                                llama_8b,
+                                {true, 32, 4096, 14336, 32, 8, 128256, 8192, 1},
+                                {true, 32, 4096, 11008, 32, 32, 32000, 4096, 1},
+                                {false, 12, 768, 0, 12, 0, 50257, 1024, 8},
+                                {false, 36, 1280, 0, 20, 0, 50257, 1024, 8}};
+  // Products of the recipe tensorwise are those of delayed.
+  for (const ModelCase& model : {llama_1b, llama_8b})
+    for (const Recipe r : {Recipe::delayed, Recipe::blockwise})
+      if (codes) out.push_back(in_fp8(model, r));
+  return out;
 }
 
 }  // namespace megalith

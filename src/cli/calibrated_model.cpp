@@ -20,9 +20,18 @@ void cut_layers(ModelConfig& m) {
   m.num_layers = std::min(kLayers, m.num_layers);
 }
 
+// The layers in fp8 or fp4, not those at the ends. One rank gathers no codes.
+void leave_codes(Options& o) {
+  o.quantize.ends_in_bf16 = o.quantize.gather_codes = false;
+  for (const char* flag :
+       {"first-last-layers-bf16", "num-layers-at-start-in-bf16", "num-layers-at-end-in-bf16", "fp8-param-gather"})
+    o.given.uses.erase(flag);
+}
+
 // One micro-batch on one rank.
 Options alone(Options o) {
   cut_layers(o.model);
+  leave_codes(o);
   o.train.micro_batch_size = o.train.global_batch_size = std::max<i64>(1, o.train.micro_batch_size);
   o.train.rampup_batch_size.clear(), o.train.step_batch_size_schedule.clear();
   o.train.eval_iters = 0, o.train.full_validation = false, o.train.dry_run = true;

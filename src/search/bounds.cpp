@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "exec/sim/coded_form.h"
 #include "exec/sim/facts_clock.h"
 #include "models/gpt/gpt.h"
 #include "optim/optimizer.h"
@@ -18,7 +19,8 @@ double fastest_rate(const DeviceFacts& facts, bool codes) {
   double most = 0;
   for (const auto* list : {&facts.products, &facts.attention})
     for (const KernelFact& f : *list)
-      most = std::max(most, f.work / std::max(f.seconds - facts.launch_us * 1e-6, 0.1 * f.seconds));
+      if (codes || !sim::multiplies_codes(f.form))
+        most = std::max(most, f.work / std::max(f.seconds - facts.launch_us * 1e-6, 0.1 * f.seconds));
   return std::max(most, sim::unmeasured_rate(facts, codes));
 }
 

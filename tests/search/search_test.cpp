@@ -100,6 +100,20 @@ TEST(Search, offloads_activations_without_the_zero_bubble_schedule) {
   }
 }
 
+// A measured product of fp8 codes is faster than all of a plan in bf16.
+TEST(Search, products_of_codes_do_not_bound_plans_in_bf16) {
+  DeviceFacts facts = small_device(80);
+  const auto seconds = [&](const std::string& flags) {
+    const Options base = base_of(std::string(kSmall) + flags);
+    return Bounds(base, facts, 1).of({}).seconds;
+  };
+  const std::string fp8 = "--fp8-format hybrid";
+  const double in_bf16 = seconds(""), in_fp8 = seconds(fp8);
+  facts.products.push_back({"f8_tensors e4m3 x e4m3 -> bf16, nt", {4096, 4096, 4096}, 1e12, 1e-5});
+  EXPECT_EQ(seconds(""), in_bf16);
+  EXPECT_LT(seconds(fp8), in_fp8);
+}
+
 // What the search relies on: no layout is faster, or smaller, than the prices that it is left by allow.
 TEST(Search, bounds_and_estimates_never_leave_a_layout_that_is_among_the_best) {
   for (const World& w : kWorlds) {

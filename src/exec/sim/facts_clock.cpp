@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "exec/sim/coded_form.h"
 #include "exec/sim/overlapped_time.h"
 #include "exec/sim/symmetric_ranks.h"
 #include "ops/host_copy.h"
@@ -137,7 +138,7 @@ double unmeasured_rate(const DeviceFacts& facts, bool codes) {
 
 double FactsClock::without_facts(const KernelKind& kind) const {
   if (kind.table == KernelKind::Table::memory) return moving(kind.work);
-  return kind.work / unmeasured_rate(facts_, kind.form.find("f8_") != std::string::npos);
+  return kind.work / unmeasured_rate(facts_, multiplies_codes(kind.form));
 }
 
 double FactsClock::seconds(const KernelKind& kind) const {

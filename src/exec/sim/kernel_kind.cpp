@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "exec/sim/coded_form.h"
 #include "ops/all.h"
 #include "ops/einsum_plan.h"
 
@@ -32,6 +33,13 @@ Operands operands_of(const Plan& plan, const Program& p, const Instruction& in) 
   return o;
 }
 
+cuda::LocalNode node_of(const Plan& plan, const Program& p, const Instruction& in) {
+  cuda::LocalNode node{plan.mesh, Coord{}, {}, {}, {}};
+  for (const int b : in.ins) node.ins.push_back(p.buffers[size_t(b)].type);
+  for (const int b : in.outs) node.outs.push_back(p.buffers[size_t(b)].type);
+  return node;
+}
+
 // Of many tensors each type once.
 std::string dtypes(const std::vector<DType>& types) {
   constexpr size_t kListed = 10;
@@ -43,8 +51,10 @@ std::string dtypes(const std::vector<DType>& types) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-// w: the index of the second factor among the inputs. adds: the added terms in the name.
-std::optional<KernelKind> product(const std::string& spec, size_t w, const std::string& adds, const Operands& o) {
+// w: the index of the second factor among the inputs. factors(plan): both in the form. adds: the added terms in the
+// form.
+std::optional<KernelKind> product(const std::string& spec, size_t w, auto&& factors, const std::string& adds,
+                                  const Operands& o) {
   const auto [ins, outs] = split_spec(spec);
   const EinsumPlan plan =
       plan_einsum({{ins[0], o.in[0]}, {ins[1], o.in[w]}, {outs[0], o.out[0]}, {o.ins[0], o.ins[w], o.outs[0]}});
@@ -52,15 +62,19 @@ std::optional<KernelKind> product(const std::string& spec, size_t w, const std::
   const GemmSpec& g = plan.gemm;
   KernelKind k{KernelKind::Table::product, {}, {g.m, g.n, g.k}, 2.0 * double(g.m) * double(g.n) * double(g.k)};
   for (const Loop& l : plan.outer) k.work *= double(l.n);
-  k.form = fmt::format("{} -> {}, {}{}{}{}", name_of(g.a.dtype), name_of(g.c.dtype), g.a.col == 1 ? 'n' : 't',
+  k.form = fmt::format("{} -> {}, {}{}{}{}", factors(plan), name_of(g.c.dtype), g.a.col == 1 ? 'n' : 't',
                        g.b.col == 1 ? 'n' : 't', adds, plan.outer.empty() ? "" : ", batch");
   return k;
 }
 std::optional<KernelKind> product(const Einsum& op, const Operands& o) {
-  return product(op.spec, 1, fmt::format("{}{}", op.accumulate || op.plus ? ", adds" : "", op.bias ? ", bias" : ""), o);
+  return product(
+      op.spec, 1, [](const EinsumPlan& plan) { return name_of(plan.gemm.a.dtype); },
+      fmt::format("{}{}", op.accumulate || op.plus ? ", adds" : "", op.bias ? ", bias" : ""), o);
 }
-std::optional<KernelKind> product(const QuantizedProduct& op, const Operands& o) {
-  return product(op.spec, 2, op.accumulate || op.plus ? ", adds" : "", o);
+std::optional<KernelKind> product(const QuantizedProduct& op, const Operands& o, const cuda::LocalNode& node) {
+  return product(
+      op.spec, 2, [&](const EinsumPlan& plan) { return factors_form(op, node, plan.swapped); },
+      fmt::format("{}{}", op.accumulate || op.plus ? ", adds" : "", op.fast ? ", fast" : ""), o);
 }
 
 // q: the input q, or qkv if packed.
@@ -77,6 +91,8 @@ KernelKind attention(std::string_view name, const AttentionSpec& at, const Opera
 KernelKind memory(const Instruction& in, const Operands& o, double bytes) {
   std::string form = fmt::format("{} {} -> {}", in.op.name(), dtypes(o.ins), dtypes(o.outs));
   if (const auto* sum = in.op.get_if<Sum>()) form += ", " + sum->spec;
+  if (const auto* cast = in.op.get_if<Quantize>()) form += ", " + cast_form(*cast);
+  if (const auto* coded = in.op.get_if<CodedResult>()) form += ", " + casts_form(*coded);
   const bool many = o.ins.size() > 10;
   const Shape& first = o.in.empty() ? o.out.at(0) : o.in[0];
   return {KernelKind::Table::memory, form, {i64(bytes), many || first.empty() ? 1 : first.back()}, bytes};
@@ -109,7 +125,7 @@ KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& 
   if (const auto* e = in.op.get_if<Einsum>())
     if (auto kind = product(*e, o)) return with_bytes(*kind, e->accumulate);
   if (const auto* q = in.op.get_if<QuantizedProduct>())
-    if (auto kind = product(*q, o)) return with_bytes(*kind, q->accumulate);
+    if (auto kind = product(*q, o, node_of(plan, program, in))) return with_bytes(*kind, q->accumulate);
   if (const auto* a = in.op.get_if<Attention>()) return attention(Attention::name, a->at, o, o.out[0], 0, cost.flops);
   if (const auto* a = in.op.get_if<AttentionGrad>())
     return attention(AttentionGrad::name, a->at, o, o.in[0], 1, cost.flops);
@@ -118,14 +134,14 @@ KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& 
     return attention(Attention::name, a->at, o, o.out[0], 0, cost.flops);
   if (const auto* a = in.op.get_if<AttentionPartGrad>())
     return attention(AttentionGrad::name, a->at, o, o.in[0], 1, cost.flops);
-  const auto grouped = [&](const Shape& x, bool adds) {
-    return with_bytes(
-        {KernelKind::Table::product, fmt::format("{} {}", in.op.name(), dtypes(o.ins)), largest_of(o, x), cost.flops},
-        adds);
+  const auto grouped = [&](const Shape& x, bool adds, std::string_view turned = "") {
+    return with_bytes({KernelKind::Table::product, fmt::format("{} {}{}", in.op.name(), dtypes(o.ins), turned),
+                       largest_of(o, x), cost.flops},
+                      adds);
   };
   if (const auto* g = in.op.get_if<GroupedProduct>()) return grouped(o.in.at(0), g->accumulate);
   if (const auto* g = in.op.get_if<QuantizedGroupedProduct>())
-    return grouped(g->turn(0).back(o.in.at(0)), g->accumulate);
+    return grouped(g->turn(0).back(o.in.at(0)), g->accumulate, g->turned ? ", turned" : "");
   return memory(in, o, cost.bytes);
 }
 
