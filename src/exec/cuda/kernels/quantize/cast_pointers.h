@@ -25,8 +25,6 @@ inline CastPointers cast_pointers(const Quantize& op, const Args& a) {
   return p;
 }
 
-inline ScaleRuleOfBox rule_of(const Quantize& op) {
-  return {CodeKind(op.format), ScaleKind(op.scaling)};
-}
+inline ScaleRuleOfBox rule_of(const Quantize& op) { return {CodeKind(op.format), ScaleKind(op.scaling)}; }
 
 }  // namespace megalith::cuda

@@ -60,8 +60,12 @@ __device__ inline void encode_both(const CodedBoxArgs<Source>& a, const TilePlac
     for (int i = 0; i < t.kRows; ++i) {
       const TileNumbers n = unpack<float>(v.at[k][i]);
       const float row = rows[k * t.kRows + i];
-      if (features) encode_row<kFormat, kCounts>(n, [&](int) { return row; }, by_features[i], of_features);
-      if (tokens) encode_row<kFormat, kCounts>(n, [&](int e) { return columns[e]; }, by_tokens[i], of_tokens);
+      if (features)
+        encode_row<kFormat, kCounts>(
+            n, [&](int) { return row; }, by_features[i], of_features);
+      if (tokens)
+        encode_row<kFormat, kCounts>(
+            n, [&](int e) { return columns[e]; }, by_tokens[i], of_tokens);
     }
     if (features) store_codes(by_features, k, t, to.out);
     if (tokens) turn_codes(by_tokens, k, t, turned);
@@ -92,8 +96,7 @@ __global__ void __launch_bounds__(kThreads, Source::kMatrices == 1 ? 4 : 2)
   const bool tokens = a.tokens.codes_t;
   if (tokens) {
 #pragma unroll
-    for (int m = 0; m < kMatrices; ++m)
-      amax_of_parts<BoxShape::column, true>(t, v[m], t.kTile, shared[m]);
+    for (int m = 0; m < kMatrices; ++m) amax_of_parts<BoxShape::column, true>(t, v[m], t.kTile, shared[m]);
     __syncthreads();
 #pragma unroll
     for (int m = 0; m < kMatrices; ++m)

@@ -124,7 +124,8 @@ __device__ inline void encode_part(const TilePack<X> (&rows)[TilePlace::kRows], 
   TileCodes codes;
 #pragma unroll
   for (int i = 0; i < t.kRows; ++i)
-    encode_row<kFormat, kCounts>(unpack<float>(rows[i]), [&](int e) { return scale(k, i, e); }, codes[i], losses);
+    encode_row<kFormat, kCounts>(
+        unpack<float>(rows[i]), [&](int e) { return scale(k, i, e); }, codes[i], losses);
   if (out.codes) store_codes(codes, k, t, out);
   if (out.codes_t) turn_codes(codes, k, t, turned);
 }
