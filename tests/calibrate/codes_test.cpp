@@ -1,6 +1,7 @@
 // Steps in fp8 that calibrate measures, and how plans in fp8 are priced by them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -41,7 +42,8 @@ ModelCase case_of(std::optional<Recipe> recipe) {
 // The last program of a step, on an H100 that is not present.
 struct Step {
   PlannedStep planned;
-  explicit Step(const ModelCase& m) : planned(plan_step(m.spec(), *sim::make_paper_backend(hopper()))) {}
+  explicit Step(const StepSpec& spec) : planned(plan_step(spec, *sim::make_paper_backend(hopper()))) {}
+  explicit Step(const ModelCase& m) : Step(m.spec()) {}
   const Plan& plan() const { return planned.plan; }
   const Program& program() const { return plan().program("last-micro-batch"); }
   sim::KernelKind kind(const Instruction& in) const { return sim::kind_of(plan(), program(), in); }
@@ -72,6 +74,13 @@ std::string library_kind(const QuantizedProduct& op, const cuda::LocalNode& node
 std::string order_of(const Quantize& c) {
   return fmt::format("{} {} {} {} {}", name_of(c.scaling), name_of(c.format), name_of(c.orders), c.by_sequence,
                      c.scaling == Scaling::power_of_two ? count(c.box) : 0);
+}
+
+// Gradients are e4m3 and their sums bf16. So products differ only by scales, and by the bits of their sums.
+StepSpec in_e4m3(const ModelCase& m) {
+  StepSpec s = m.spec();
+  s.quantize.config.format = QuantizeConfig::Format::e4m3, s.mode.precision.gradients = DType::bf16;
+  return s;
 }
 
 // A CPU with the sizes of a GPU.
@@ -147,8 +156,8 @@ TEST(CalibrateCodes, forms_tell_what_the_time_depends_on) {
   const auto add = [&](const std::string& form, const std::string& kind) {
     kinds[form].insert(kind), forms[kind].insert(form);
   };
-  for (const Recipe r : kRecipes) {
-    const Step step(case_of(r));
+  const auto add_all = [&](const StepSpec& spec) {
+    const Step step(spec);
     for (const Instruction& in : step.all<QuantizedProduct>())
       add(step.kind(in).form, library_kind(*in.op.get_if<QuantizedProduct>(), step.node(in)));
     for (const Instruction& in : step.all<Quantize>())
@@ -159,7 +168,8 @@ TEST(CalibrateCodes, forms_tell_what_the_time_depends_on) {
       for (const Quantize& cast : op.casts) kind += "; " + order_of(cast);
       add(step.kind(in).form, kind);
     }
-  }
+  };
+  for (const Recipe r : kRecipes) add_all(case_of(r).spec()), add_all(in_e4m3(case_of(r)));
   EXPECT_GE(forms.size(), 12u);
   for (const auto& [form, of] : kinds) EXPECT_EQ(of.size(), 1u) << form << ": " << *of.begin() << ", " << *of.rbegin();
   for (const auto& [kind, of] : forms) EXPECT_EQ(of.size(), 1u) << kind << ": " << *of.begin() << ", " << *of.rbegin();

@@ -164,12 +164,15 @@ TEST(Swiglu, gradient_by_differences) {
 }
 
 TEST(Swiglu, far_gates_stay_finite) {
-  const Array x = array(DType::f32, {1, 1, 2, 2}, [](i64 i) { return std::array{-1000.0, 1000.0, 2.0, 2.0}[i]; });
-  const Array dy = array(DType::f32, {1, 1, 2}, [](i64) { return 1.0; });
-  for (const Gate act : kGates) {
-    const Array dx = run_checked(SwigluGrad{false, act}, {dy, x})[0];
-    EXPECT_EQ(dx.x, (std::vector<double>{0, 2, 0, 1000})) << name_of(act);
-  }
+  for (const DType t : {DType::f32, DType::bf16})
+    for (const double far : {1000.0, 0x1p50}) {  // the cube of the second is infinite
+      const Array x = array(t, {1, 1, 2, 2}, [&](i64 i) { return std::array{-far, far, 2.0, 2.0}[i]; });
+      const Array dy = array(t, {1, 1, 2}, [](i64) { return 1.0; });
+      for (const Gate act : kGates) {
+        const Array dx = run_checked(SwigluGrad{false, act}, {dy, x})[0];
+        EXPECT_EQ(dx.x, (std::vector<double>{0, 2, 0, far})) << name_of(act) << " of " << far;
+      }
+    }
 }
 
 }  // namespace megalith::kernel_tests

@@ -8,8 +8,10 @@
 
 namespace megalith::sim {
 
-// Both factors of a product: "f8_tensors e4m3 x e5m2" with one scale each, "f8_blocks e4m3 rows x e4m3 squares" with
-// blocks of 128 values, "decoded e4m3 x e4m3" otherwise. The first word decides the rate. The left one is first.
+// Both factors of a product, the left one first. The first word decides the rate:
+//   f8_tensors e4m3 x e5m2             one scale an operand
+//   f8_blocks e4m3 rows x e4m3 squares blocks of 128 values
+//   decoded e4m3 x e4m3                a product of decoded values
 std::string factors_form(const QuantizedProduct& op, const cuda::LocalNode& node, bool swapped);
 
 // Of a cast: what its scales are computed from, the boxes of values with one scale, and the order of its codes.

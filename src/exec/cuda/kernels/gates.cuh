@@ -6,22 +6,24 @@
 
 namespace megalith::cuda {
 
-// u, and y times its derivative.
+// u, and the derivative s + act (1 - s) u'(x). A large x must not overflow where 1 - s is 0.
 struct SiluGate {
   static __device__ float argument(float x) { return x; }
-  static __device__ float times_slope(float y, float) { return y; }
+  static __device__ float slope(float act, const Logistic& l, float) { return fmaf(act, l.rest, l.s); }
 };
 
 struct QuickGeluGate {
   static __device__ float argument(float x) { return 1.702f * x; }
-  static __device__ float times_slope(float y, float) { return 1.702f * y; }
+  static __device__ float slope(float act, const Logistic& l, float) { return fmaf(act * l.rest, 1.702f, l.s); }
 };
 
 // 2 sqrt(2 / pi) (x + 0.044715 x^3)
 struct GeluTanhGate {
   static constexpr float kTwiceRoot = 1.59576912160573071f, kCubic = kTwiceRoot * 0.044715f;
   static __device__ float argument(float x) { return x * fmaf(kCubic, x * x, kTwiceRoot); }
-  static __device__ float times_slope(float y, float x) { return y * fmaf(3 * kCubic, x * x, kTwiceRoot); }
+  static __device__ float slope(float act, const Logistic& l, float x) {
+    return fmaf(act * l.rest, fmaf(3 * kCubic, x * x, kTwiceRoot), l.s);
+  }
 };
 
 // act(gate) up, of packs of T. F: the gate's function.
@@ -50,7 +52,7 @@ __device__ inline GatedSlopes<N> gated_slopes(const Numbers<float, N>& d, const 
     const float g = gate.x[k], v = up.x[k];
     const Logistic l = logistic_for_sums<kPrecise<T>>(F::argument(g));
     const float act = g * l.s;
-    out.dgate.x[k] = d.x[k] * v * fmaf(F::times_slope(act, g), l.rest, l.s);
+    out.dgate.x[k] = d.x[k] * v * F::slope(act, l, g);
     out.dup.x[k] = d.x[k] * act;
     out.y.x[k] = act * v;
   }
