@@ -87,7 +87,11 @@ std::vector<ModelCase> timed_cases(bool gpu, bool codes) {
        {true, 2, 1024, 2816, 16, 4, 32000, 2048, 8},
        {true, 2, 6144, 16384, 48, 8, 32000, 2048, 2},
        {false, 2, 768, 0, 12, 0, 32768, 512, 8, DType::f32}});
-  if (codes) out.push_back(in_fp8(mixture_cases(gpu).back(), Recipe::delayed));
+  if (codes) {
+    const ModelCase wide_experts{true, 2, 3584, 12288, 28, 7, 32000, 4096, 4, DType::bf16, 8, 2, 12288};
+    out.push_back(in_fp8(wide_experts, Recipe::delayed));
+    out.push_back(in_fp8(mixture_cases(gpu).back(), Recipe::delayed));
+  }
   return out;
 }
 

@@ -79,36 +79,35 @@ BlockCosts::BlockCosts(const Options& base, const DeviceFacts& facts)
 
 BlockCosts::~BlockCosts() = default;
 
-namespace {
-
-// The parts of a choice that blocks depend on.
-Choice key_of(const Choice& c, bool tp_overlap) {
+BlockCosts::Key BlockCosts::key_of(const Choice& c, bool pair) {
   Choice key{.tp = c.tp, .cp = c.cp, .ep = c.ep, .etp = c.etp, .micro_batch = c.micro_batch};
   key.cp_comm = c.cp_comm, key.recompute = c.recompute, key.offload = c.offload, key.sharded = false;
-  key.zero_bubble = c.zero_bubble, key.tp_overlap = tp_overlap;
-  return key;
+  key.zero_bubble = c.zero_bubble, key.tp_overlap = pair && c.tp_overlap;
+  return {key, pair};
 }
-
-}  // namespace
 
 const std::map<int, BlockCost>& BlockCosts::of(const Choice& c) { return of_key(key_of(c, false)); }
 
-const std::map<int, BlockCost>* BlockCosts::overlapped(const Choice& c) {
+bool BlockCosts::layers_are_alike() const {
   const auto layers = std::span(kinds_).subspan(1, kinds_.size() - 2);
-  const bool alike = layers.size() > 1 && std::ranges::all_of(layers, [](int kind) { return kind == 1; });
-  return alike ? &of_key(key_of(c, true)) : nullptr;
+  return layers.size() > 1 && std::ranges::all_of(layers, [](int kind) { return kind == 1; });
+}
+
+const std::map<int, BlockCost>* BlockCosts::of_pairs(const Choice& c) {
+  return layers_are_alike() ? &of_key(key_of(c, true)) : nullptr;
 }
 
 // The embedding, and the head with the loss, have no layers and no experts. So they depend on fewer parts of the
 // choice.
-BlockCosts::Block BlockCosts::block_of(const Choice& key, int block) const {
+BlockCosts::Block BlockCosts::block_of(const Key& key, int block) const {
   if (!is_end(block)) return {key, block};
-  Choice less{.tp = key.tp, .cp = key.cp, .etp = key.tp, .micro_batch = key.micro_batch};
-  less.tp_overlap = key.tp_overlap, less.zero_bubble = key.zero_bubble, less.sharded = false;
-  return {less, block};
+  const Choice& c = key.choice;
+  Choice less{.tp = c.tp, .cp = c.cp, .etp = c.tp, .micro_batch = c.micro_batch};
+  less.tp_overlap = c.tp_overlap, less.zero_bubble = c.zero_bubble, less.sharded = false;
+  return {{less}, block};
 }
 
-const std::map<int, BlockCost>& BlockCosts::of_key(const Choice& key) {
+const std::map<int, BlockCost>& BlockCosts::of_key(const Key& key) {
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
   std::map<int, BlockCost> blocks;
   for (const int kind : kinds_) {
@@ -120,12 +119,18 @@ const std::map<int, BlockCost>& BlockCosts::of_key(const Choice& key) {
   return known_.emplace(key, std::move(blocks)).first->second;
 }
 
-void BlockCosts::prepare(const std::vector<Choice>& choices) {
+void BlockCosts::prepare(const std::vector<Choice>& choices) { prepare(choices, false); }
+
+void BlockCosts::prepare_pairs(const std::vector<Choice>& choices) {
+  if (layers_are_alike()) prepare(choices, true);
+}
+
+void BlockCosts::prepare(const std::vector<Choice>& choices, bool pairs) {
   constexpr size_t kAtOnce = 4;
   std::set<Block> missing;
   for (const Choice& c : choices)
     for (const int kind : kinds_)
-      if (const Block block = block_of(key_of(c, false), kind); !costs_.contains(block)) missing.insert(block);
+      if (const Block block = block_of(key_of(c, pairs), kind); !costs_.contains(block)) missing.insert(block);
   const std::vector<Block> all(missing.begin(), missing.end());
   for (size_t first = 0; first < all.size(); first += kAtOnce) {
     const size_t n = std::min(kAtOnce, all.size() - first);
@@ -142,7 +147,8 @@ void BlockCosts::prepare(const std::vector<Choice>& choices) {
 }
 
 BlockCost BlockCosts::cost(const Block& block) const {
-  const auto& [key, kind] = block;
+  const auto& [key, pair] = block.first;
+  const int kind = block.second;
   const i64 ranks = key.tp * key.cp, experts = key.ep * key.etp, dp = experts / std::gcd(experts, ranks);
   Options base = base_;
   base.parallel.world_size = ranks * dp, base.train.global_batch_size = key.micro_batch * dp;
@@ -152,17 +158,17 @@ BlockCost BlockCosts::cost(const Block& block) const {
   Options o = with(base, key);
   o.parallel.overlap_grad_reduce = o.parallel.overlap_param_gather = false;
   o.parallel.tp_comm_overlap = key.tp_overlap;
-  const bool in_pairs = key.tp_overlap && !is_end(kind);
-  return in_pairs ? second_layer(o, kind, key.zero_bubble) : plan(o, kind, key.zero_bubble);
+  return pair ? second_layer(o, kind, key.zero_bubble) : plan(o, kind, key.zero_bubble);
 }
 
-// No work follows the first layer in the backward, so its transfers overlap with none.
+// The first layer shares no work with one before it.
 BlockCost BlockCosts::second_layer(const Options& o, int block, bool zero_bubble) const {
   const BlockCost one = plan(o, block, zero_bubble);
   BlockCost out = plan(o, block, zero_bubble, 2);
   out.forward -= one.forward, out.backward -= one.backward, out.weights -= one.weights, out.update -= one.update;
   out.dense -= one.dense, out.experts -= one.experts, out.tied -= one.tied, out.kept -= one.kept;
-  out.lead = one.backward - out.backward;
+  out.lead_forward = one.forward - out.forward, out.lead_backward = one.backward - out.backward;
+  out.lead_weights = one.weights - out.weights;
   return out;
 }
 

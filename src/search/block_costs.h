@@ -15,7 +15,8 @@ struct BlockCost {
   double weights = 0;                // weight gradients, if they are separate tasks
   // Tensor-parallel transfers of `forward` and of `backward`, which may overlap with products.
   double hideable_forward = 0, hideable = 0;
-  double lead = 0;                // seconds that `backward` of a stage's first block of this kind takes more
+  // Seconds that the first block of this kind in a piece takes more: it shares no work with a layer before it.
+  double lead_forward = 0, lead_backward = 0, lead_weights = 0;
   double update = 0;              // seconds of the whole update on one rank
   double dense = 0, experts = 0;  // number of a rank's parameters
   double tied = 0;                // of `dense`: parameters of a table that the last block also has
@@ -33,21 +34,31 @@ class BlockCosts {
   // The cost of each kind of block, by the index of one block of that kind. It uses only the parts of a choice that
   // blocks depend on. No transfer between tensor-parallel ranks overlaps.
   const std::map<int, BlockCost>& of(const Choice& c);
-  // The same with --tp-comm-overlap, which overlaps across layers: the cost of a second layer after a first one.
-  // nullptr if the layers differ.
-  const std::map<int, BlockCost>* overlapped(const Choice& c);
-  // Plans what of() will need of these choices, several at once. of() reports the errors.
+  // The same with the cost of a second layer after a first one. Transfers overlap with work of its neighbour, also
+  // by --tp-comm-overlap. nullptr if the layers differ.
+  const std::map<int, BlockCost>* of_pairs(const Choice& c);
+  // Plans what of() or of_pairs() will need of these choices, several at once. Those report the errors.
   void prepare(const std::vector<Choice>& choices);
+  void prepare_pairs(const std::vector<Choice>& choices);
   // The index that stands for all blocks of this one's kind.
   int kind(int block) const { return kinds_.at(size_t(block)); }
   int blocks() const { return int(kinds_.size()); }
   const sim::FactsClock& clock() const { return clock_; }
 
  private:
-  using Block = std::pair<Choice, int>;  // the parts of a choice that the block depends on, and its index
+  // The parts of a choice that blocks depend on. pair: of the second of two layers.
+  struct Key {
+    Choice choice;
+    bool pair = false;
+    auto operator<=>(const Key&) const = default;
+  };
+  using Block = std::pair<Key, int>;  // and its index
 
-  const std::map<int, BlockCost>& of_key(const Choice& key);
-  Block block_of(const Choice& key, int block) const;
+  static Key key_of(const Choice& c, bool pair);
+  bool layers_are_alike() const;
+  const std::map<int, BlockCost>& of_key(const Key& key);
+  void prepare(const std::vector<Choice>& choices, bool pairs);
+  Block block_of(const Key& key, int block) const;
   BlockCost cost(const Block& block) const;
   BlockCost plan(const Options& o, int block, bool zero_bubble, int count = 1) const;
   BlockCost second_layer(const Options& o, int block, bool zero_bubble) const;
@@ -57,7 +68,7 @@ class BlockCosts {
   std::shared_ptr<const DeviceFacts> facts_;
   const sim::FactsClock clock_;
   std::vector<int> kinds_;  // by block
-  std::map<Choice, std::map<int, BlockCost>> known_;
+  std::map<Key, std::map<int, BlockCost>> known_;
   std::map<Block, BlockCost> costs_;
 };
 

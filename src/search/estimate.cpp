@@ -31,6 +31,10 @@ void add(Stage& stage, const BlockCost& block) {
   stage.of_element = block;
 }
 
+// Whether these are the costs of a second layer after a first one.
+bool is_second(const BlockCost& c) { return c.lead_forward != 0 || c.lead_backward != 0 || c.lead_weights != 0; }
+void add_lead(BlockCost& c) { c.forward += c.lead_forward, c.backward += c.lead_backward, c.weights += c.lead_weights; }
+
 class Composition {
  public:
   // `hides`: no transfer that may overlap takes time.
@@ -52,7 +56,7 @@ class Composition {
       for (i64 i = 0; i < blocks[v]; ++i) {
         BlockCost cost = known.at(costs.kind(block));
         if (hides) cost.forward -= cost.hideable_forward, cost.backward -= cost.hideable;
-        if (cost.lead != 0 && leads) cost.backward += cost.lead, leads = false;
+        if (leads && is_second(cost)) add_lead(cost), leads = false;
         task.forward += cost.forward, task.backward += cost.backward, task.weights += cost.weights;
         add(stages_[v % stages_.size()], cost), ++block;
       }
@@ -193,31 +197,35 @@ const std::vector<int>& InFlight::of(const Choice& c, int stage, int micro_batch
 
 namespace {
 
-// The plan of a single block does not show what neighbouring layers do: their work overlaps transfers of experts, and
-// their kernels cast to fp8.
-double error_of(const Options& o, const Composition& whole) {
-  constexpr double kUsual = 0.01, kMixture = 0.15, kCodes = 0.08;
-  if (o.model.moe.num_experts > 0) return kMixture;
+// The plan of a single layer does not show that the work of its neighbours overlaps transfers of experts. That of a
+// pair shows it. Neither shows that a step casts weights to fp8 only once.
+double error_of(const Options& o, bool few_tasks, bool by_pairs) {
+  constexpr double kUsual = 0.01, kMixture = 0.15, kPairsOfMixtures = 0.02, kCodes = 0.08;
+  const bool mixture = o.model.moe.num_experts > 0;
+  if (mixture && !by_pairs) return kMixture;
   if (o.quantize.on()) return kCodes;
-  return whole.few_tasks() ? kError : kUsual;
+  return (few_tasks ? kError : kUsual) + (mixture ? kPairsOfMixtures : 0);
 }
 
-Estimate estimate_of(const Options& o, const Composition& whole) {
-  const double seconds = whole.few_tasks() ? whole.played() : whole.seconds();
-  return {seconds, error_of(o, whole), whole.bytes()};
+Estimate estimate_of(const Options& o, const Composition& whole, bool by_pairs) {
+  const bool few = whole.few_tasks();
+  return {few ? whole.played() : whole.seconds(), error_of(o, few, by_pairs), whole.bytes()};
 }
 
 }  // namespace
 
 Estimate estimate(const Options& o, const Choice& c, BlockCosts& costs, InFlight& in_flight, const DeviceFacts& facts) {
-  return estimate_of(o, Composition(o, c, costs, costs.of(c), c.tp_overlap, in_flight, facts));
+  return estimate_of(o, Composition(o, c, costs, costs.of(c), c.tp_overlap, in_flight, facts), false);
 }
 
-std::optional<Estimate> estimate_overlap(const Options& o, const Choice& c, BlockCosts& costs, InFlight& in_flight,
-                                         const DeviceFacts& facts) {
-  const std::map<int, BlockCost>* known = costs.overlapped(c);
+bool layers_overlap(const Options& base, const Choice& c) { return c.tp_overlap || base.model.moe.num_experts > 0; }
+
+std::optional<Estimate> estimate_by_pairs(const Options& o, const Choice& c, BlockCosts& costs, InFlight& in_flight,
+                                          const DeviceFacts& facts) {
+  const std::map<int, BlockCost>* known = costs.of_pairs(c);
   if (!known) return {};
-  Estimate out = estimate_of(o, Composition(o, c, costs, *known, false, in_flight, facts));
+  Estimate out = estimate_of(o, Composition(o, c, costs, *known, false, in_flight, facts), true);
+  if (!c.tp_overlap) return out;
   const std::map<int, BlockCost>& in_line = costs.of(c);  // of the ends it is unknown how much overlaps with a layer
   const BlockCost &first = in_line.at(0), &last = in_line.at(costs.kind(costs.blocks() - 1));
   const double ends = first.hideable_forward + first.hideable + last.hideable_forward + last.hideable;

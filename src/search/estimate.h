@@ -31,8 +31,10 @@ class InFlight {
 // that may overlap to cost nothing.
 Estimate estimate(const Options& options, const Choice& c, BlockCosts& costs, InFlight& in_flight,
                   const DeviceFacts& facts);
-// Of a layout with --tp-comm-overlap, by the overlap between two layers. Nothing if the layers differ.
-std::optional<Estimate> estimate_overlap(const Options& options, const Choice& c, BlockCosts& costs,
-                                         InFlight& in_flight, const DeviceFacts& facts);
+// Whether work of neighbouring layers overlaps, which the costs of single layers do not show.
+bool layers_overlap(const Options& base, const Choice& c);
+// The same estimate by pairs of layers. Nothing if the layers differ.
+std::optional<Estimate> estimate_by_pairs(const Options& options, const Choice& c, BlockCosts& costs,
+                                          InFlight& in_flight, const DeviceFacts& facts);
 
 }  // namespace megalith::search

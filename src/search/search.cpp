@@ -52,7 +52,7 @@ class Run {
   }
 
  private:
-  static constexpr size_t kAtOnce = 4, kLooked = 64;
+  static constexpr size_t kAtOnce = 4, kLooked = 64, kRefined = 4;
   // Offloading must be faster by 3%: the host's memory and bus are shared, and only one GPU's offloading was measured.
   static constexpr double kOffloaded = 0.97, kNoLimit = std::numeric_limits<double>::infinity();
 
@@ -116,8 +116,8 @@ class Run {
         const Guess g = queue.extract(queue.begin()).mapped();
         if (order_.least(*g.estimate) > most(0))
           ++out_.slower;
-        else if (const std::optional<Guess> finer = refined(g))
-          queue.emplace(order_.of(*finer->estimate), *finer);
+        else if (!g.refined && layers_overlap(base_, g.choice))
+          refine(g, queue);
         else
           next.push_back(g.choice);
       }
@@ -148,12 +148,22 @@ class Run {
       if (const std::optional<Estimate> e = fitting(c)) queue.emplace(order_.of(*e), Guess{c, e});
   }
 
-  // By the overlap of two layers. It costs more than the first estimate, so only layouts that come next have it.
-  std::optional<Guess> refined(const Guess& g) {
-    if (g.refined || !g.choice.tp_overlap) return {};
-    const std::optional<Estimate> e =
-        estimate_overlap(with(base_, g.choice, texts_.of(g.choice)), g.choice, costs_, in_flight_, facts_);
-    return e ? std::optional(Guess{g.choice, *e, true}) : std::nullopt;
+  // By pairs of layers. It costs more than the first estimate, so only layouts that come next have it.
+  void refine(const Guess& first, Queue& queue) {
+    std::vector<Guess> guesses = {first};
+    for (auto it = queue.begin(); it != queue.end() && guesses.size() < kRefined;) {
+      const Guess& g = it->second;
+      if (!g.estimate || g.refined || !layers_overlap(base_, g.choice)) break;
+      guesses.push_back(g), it = queue.erase(it);
+    }
+    std::vector<Choice> next;
+    for (const Guess& g : guesses) next.push_back(g.choice);
+    costs_.prepare_pairs(next);
+    for (Guess& g : guesses) {
+      const Options o = with(base_, g.choice, texts_.of(g.choice));
+      g.refined = true, g.estimate = estimate_by_pairs(o, g.choice, costs_, in_flight_, facts_).value_or(*g.estimate);
+      queue.emplace(order_.of(*g.estimate), g);
+    }
   }
 
   Queue bounded(const std::vector<Choice>& choices) {

@@ -136,8 +136,8 @@ TEST(Search, bounds_and_estimates_never_leave_a_layout_that_is_among_the_best) {
       EXPECT_LE(bound.bytes, bytes) << to_string(f.choice);
       EXPECT_GE(seconds, e.seconds * (1 - e.error)) << to_string(f.choice);
       EXPECT_GE(bytes * (1 + kMemoryError) + kMemorySlack, e.bytes) << to_string(f.choice);
-      if (!f.choice.tp_overlap) continue;
-      const std::optional<Estimate> finer = estimate_overlap(o, f.choice, costs, in_flight, facts);
+      if (!layers_overlap(base, f.choice)) continue;
+      const std::optional<Estimate> finer = estimate_by_pairs(o, f.choice, costs, in_flight, facts);
       ASSERT_TRUE(finer.has_value());
       EXPECT_GE(seconds, finer->seconds * (1 - finer->error)) << to_string(f.choice);
       EXPECT_GE(bytes * (1 + kMemoryError) + kMemorySlack, finer->bytes) << to_string(f.choice);
@@ -159,7 +159,7 @@ TEST(Search, the_overlap_of_two_layers_tells_that_of_a_stage) {
       SCOPED_TRACE(to_string(c));
       const double exact = price_of(base, c, "", facts).time.seconds;
       const Estimate e = estimate(with(base, c), c, costs, in_flight, facts);
-      const std::optional<Estimate> finer = estimate_overlap(with(base, c), c, costs, in_flight, facts);
+      const std::optional<Estimate> finer = estimate_by_pairs(with(base, c), c, costs, in_flight, facts);
       ASSERT_TRUE(finer.has_value());
       EXPECT_NEAR(finer->seconds / exact, 1, 0.02);
       EXPECT_LT(e.seconds, finer->seconds);
