@@ -90,7 +90,8 @@ const std::map<int, BlockCost>& BlockCosts::of(const Choice& c) { return of_key(
 
 bool BlockCosts::layers_are_alike() const {
   const auto layers = std::span(kinds_).subspan(1, kinds_.size() - 2);
-  return layers.size() > 1 && std::ranges::all_of(layers, [](int kind) { return kind == 1; });
+  return base_.model.mtp.num_layers == 0 && layers.size() > 1 &&
+         std::ranges::all_of(layers, [](int kind) { return kind == 1; });
 }
 
 const std::map<int, BlockCost>* BlockCosts::of_pairs(const Choice& c) {

@@ -147,7 +147,7 @@ TEST(CalibrateCodes, every_model_in_fp8_has_products_of_codes) {
       EXPECT_TRUE(sim::multiplies_codes(kind.form));
     }
   }
-  EXPECT_EQ(with_experts, 1);
+  EXPECT_EQ(with_experts, 2);
 }
 
 // A form has one kind of kernel, and a kind of kernel has one form.

@@ -87,6 +87,18 @@ TEST(Search, finds_what_planning_every_layout_finds) {
   }
 }
 
+// Their ends have layers too, so there are no pairs of equal blocks.
+TEST(Search, models_that_predict_further_tokens_have_no_pairs) {
+  Options base = base_of(std::string(kSmall) + "--mtp-num-layers 1 ");
+  base.parallel.world_size = 4;
+  const DeviceFacts facts = small_device(1000);
+  BlockCosts costs(base, facts);
+  InFlight in_flight;
+  Choice c{.tp = 2, .etp = 2, .micro_batch = 2};
+  c.tp_overlap = true;
+  EXPECT_FALSE(estimate_by_pairs(with(base, c), c, costs, in_flight, facts).has_value());
+}
+
 // The rules refuse them together. Where nothing fits, such a layout would be told as a mistake of the user.
 TEST(Search, offloads_activations_without_the_zero_bubble_schedule) {
   const Options base = base_of(kSmall);
