@@ -88,21 +88,23 @@ BlockCosts::Key BlockCosts::key_of(const Choice& c, bool pair) {
 
 const std::map<int, BlockCost>& BlockCosts::of(const Choice& c) { return of_key(key_of(c, false)); }
 
-bool BlockCosts::layers_are_alike() const {
+bool BlockCosts::has_next(int block) const { return block > 0 && block + 2 < blocks() && kind(block + 1) == block; }
+
+bool BlockCosts::has_pairs() const {
   const auto layers = std::span(kinds_).subspan(1, kinds_.size() - 2);
-  return base_.model.mtp.num_layers == 0 && layers.size() > 1 &&
-         std::ranges::all_of(layers, [](int kind) { return kind == 1; });
+  const auto is_known = [&](int kind) { return has_next(kind) || std::ranges::count(layers, kind) == 1; };
+  return std::ranges::any_of(layers, [&](int kind) { return has_next(kind); }) && std::ranges::all_of(layers, is_known);
 }
 
 const std::map<int, BlockCost>* BlockCosts::of_pairs(const Choice& c) {
-  return layers_are_alike() ? &of_key(key_of(c, true)) : nullptr;
+  return has_pairs() ? &of_key(key_of(c, true)) : nullptr;
 }
 
 // The embedding, and the head with the loss, have no layers and no experts. So they depend on fewer parts of the
 // choice.
 BlockCosts::Block BlockCosts::block_of(const Key& key, int block) const {
-  if (!is_end(block)) return {key, block};
   const Choice& c = key.choice;
+  if (!is_end(block)) return {{c, key.pair && has_next(block)}, block};
   Choice less{.tp = c.tp, .cp = c.cp, .etp = c.tp, .micro_batch = c.micro_batch};
   less.tp_overlap = c.tp_overlap, less.zero_bubble = c.zero_bubble, less.sharded = false;
   return {{less}, block};
@@ -123,7 +125,7 @@ const std::map<int, BlockCost>& BlockCosts::of_key(const Key& key) {
 void BlockCosts::prepare(const std::vector<Choice>& choices) { prepare(choices, false); }
 
 void BlockCosts::prepare_pairs(const std::vector<Choice>& choices) {
-  if (layers_are_alike()) prepare(choices, true);
+  if (has_pairs()) prepare(choices, true);
 }
 
 void BlockCosts::prepare(const std::vector<Choice>& choices, bool pairs) {

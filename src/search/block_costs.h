@@ -34,8 +34,8 @@ class BlockCosts {
   // The cost of each kind of block, by the index of one block of that kind. It uses only the parts of a choice that
   // blocks depend on. No transfer between tensor-parallel ranks overlaps.
   const std::map<int, BlockCost>& of(const Choice& c);
-  // The same with the cost of a second layer after a first one. Transfers overlap with work of its neighbour, also
-  // by --tp-comm-overlap. nullptr if the layers differ.
+  // The same with the cost of a second layer after a first one of its kind. Transfers overlap with work of its
+  // neighbour, also by --tp-comm-overlap. nullptr if no two layers of a kind come one after another.
   const std::map<int, BlockCost>* of_pairs(const Choice& c);
   // Plans what of() or of_pairs() will need of these choices, several at once. Those report the errors.
   void prepare(const std::vector<Choice>& choices);
@@ -55,7 +55,8 @@ class BlockCosts {
   using Block = std::pair<Key, int>;  // and its index
 
   static Key key_of(const Choice& c, bool pair);
-  bool layers_are_alike() const;
+  bool has_next(int block) const;  // a layer whose next one is of its kind
+  bool has_pairs() const;          // of each kind of layers that is there more than once
   const std::map<int, BlockCost>& of_key(const Key& key);
   void prepare(const std::vector<Choice>& choices, bool pairs);
   Block block_of(const Key& key, int block) const;

@@ -33,7 +33,7 @@ Estimate estimate(const Options& options, const Choice& c, BlockCosts& costs, In
                   const DeviceFacts& facts);
 // Whether work of neighbouring layers overlaps, which the costs of single layers do not show.
 bool layers_overlap(const Options& base, const Choice& c);
-// The same estimate by pairs of layers. Nothing if the layers differ.
+// The same estimate by pairs of layers. Nothing if none of a kind come one after another.
 std::optional<Estimate> estimate_by_pairs(const Options& options, const Choice& c, BlockCosts& costs,
                                           InFlight& in_flight, const DeviceFacts& facts);
 

@@ -87,16 +87,26 @@ TEST(Search, finds_what_planning_every_layout_finds) {
   }
 }
 
-// Their ends have layers too, so there are no pairs of equal blocks.
-TEST(Search, models_that_predict_further_tokens_have_no_pairs) {
-  Options base = base_of(std::string(kSmall) + "--mtp-num-layers 1 ");
-  base.parallel.world_size = 4;
-  const DeviceFacts facts = small_device(1000);
-  BlockCosts costs(base, facts);
-  InFlight in_flight;
-  Choice c{.tp = 2, .etp = 2, .micro_batch = 2};
-  c.tp_overlap = true;
-  EXPECT_FALSE(estimate_by_pairs(with(base, c), c, costs, in_flight, facts).has_value());
+// The end of the first model has a layer too. The second one has layers of two kinds, and the third alternates them.
+TEST(Search, pairs_are_of_neighbours_of_a_kind) {
+  const std::string experts = "--num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 512 --num-layers 4 ";
+  const std::pair<std::string, bool> cases[] = {{"--mtp-num-layers 1 ", true},
+                                                {experts + "--moe-layer-freq [0,0,1,1] ", true},
+                                                {experts + "--moe-layer-freq [0,1,1,1] ", true},
+                                                {experts + "--moe-layer-freq 2 ", false}};
+  for (const auto& [flags, has_pairs] : cases) {
+    SCOPED_TRACE(flags);
+    Options base = base_of(kSmall + flags);
+    base.parallel.world_size = 4;
+    const DeviceFacts facts = small_device(1000);
+    BlockCosts costs(base, facts);
+    InFlight in_flight;
+    Choice c{.tp = 2, .etp = 2, .micro_batch = 2};
+    c.tp_overlap = true;
+    const std::optional<Estimate> e = estimate_by_pairs(with(base, c), c, costs, in_flight, facts);
+    ASSERT_EQ(e.has_value(), has_pairs);
+    if (e) EXPECT_NEAR(e->seconds / price_of(base, c, "", facts).time.seconds, 1, 0.05);
+  }
 }
 
 // The rules refuse them together. Where nothing fits, such a layout would be told as a mistake of the user.
